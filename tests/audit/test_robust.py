@@ -113,6 +113,30 @@ def test_one_value_that_decides_is_named():
     assert found.share_of_variance == pytest.approx(1 - 1 / 1989, abs=1e-6)
 
 
+def test_few_rows_that_make_up_much_of_a_groups_error_decide():
+    """Like eight rows of gapminder: half of a column's variance, nearly half of an error."""
+    rng = np.random.default_rng(0)
+    X, codes = rng.normal(size=(2000, 3)), (np.arange(2000) % 5 == 0).astype(int)
+    X[codes == 1, 2] *= 3
+    X[np.flatnonzero(codes)[:8], 1] = rng.uniform(16.5, 17, 8)
+    (found,) = columns(X, codes)
+    assert (found.name, found.n_rows, found.group) == ("x1", 8, "b")
+    assert found.share_of_variance > 0.5
+    assert found.decides
+    assert 1 / 3 < found.share_of_error < 0.5
+
+
+def test_one_person_who_makes_up_much_of_a_groups_error_is_named_but_decides_nothing():
+    rng = np.random.default_rng(0)
+    X, codes = rng.normal(size=(600, 3)), (np.arange(600) % 10 == 0).astype(int)
+    X[20, 2] = 10
+    (found,) = columns(X, codes)
+    assert (found.name, found.value, found.n_rows, found.group) == ("x2", 10.0, 1, "b")
+    assert 1 / 3 < found.share_of_error < 1
+    assert found.share_of_variance < 1 / 3
+    assert not found.decides
+
+
 def test_near_constant_columns_are_named_and_decide_only_by_their_errors():
     X = np.random.default_rng(0).normal(size=(1000, 3))
     X[:, 2] = 0

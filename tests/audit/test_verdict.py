@@ -115,7 +115,7 @@ def test_a_reliable_gap_of_three_percent_is_small():
 
 @pytest.mark.parametrize(
     ("share_gap", "agree", "named"),
-    [(0.2, True, "a"), (0.02, True, None), (-0.02, False, None), (-0.3, False, "b")],
+    [(0.2, True, "a"), (0.02, None, None), (-0.02, None, None), (-0.3, False, "b")],
 )
 def test_both_readings(share_gap, agree, named):
     groups = [group("a", 0.33, share_gap=share_gap), group("b", -0.25, share_gap=-share_gap)]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import numpy as np
 import pandas as pd
 import pytest
-from helpers.command import fails, run
+from helpers.command import COMMAND, fails, run
 from sklearn.decomposition import PCA
 
 import fairpca
@@ -41,6 +42,7 @@ def test_the_demonstration_says_who_is_short_changed(tmp_path):
     assert found["verdict"]["gap"]["value"] == pytest.approx(same.verdict.gap.value)
     assert found["verdict"]["case"] == same.verdict.case.value
     assert found["origin"]["command"] == "fairpca report --json out.json"
+    assert len(found["origin"]["sha256"]) == 64
     page = (tmp_path / "report.html").read_text("utf-8")
     assert "PCA describes “age_group = 75 and older” 33" in page
     assert len(page) < 1_500_000
@@ -90,6 +92,7 @@ def test_columns_are_judged_on_held_out_people(tmp_path):
         assert f"{figure:.3g}" in done.stdout
     assert "not proven" not in done.stdout
     assert "-r" in fails("columns", cwd=tmp_path)
+    assert "too few" in run("columns", "-r", "2", "--judge-from", "10000", cwd=tmp_path).stdout
     offered = run("columns", "--help", cwd=tmp_path).stdout
     assert "--group" in offered
     for option in ("--alpha", "--criterion", "--constraint", "--max-disparity"):
@@ -135,6 +138,9 @@ def test_the_python_of_a_page_gives_the_same_figures(people, tmp_path):
     names = {}
     exec(found["origin"]["code"], names)
     assert names["result"].to_dict()["verdict"] == found["verdict"]
+    crossed = numbers("audit", "-g", "sex,age_group", "-r", "2", "--cv", "0", cwd=tmp_path)
+    exec(crossed["origin"]["code"], names)
+    assert names["result"].to_dict()["verdict"] == crossed["verdict"]
 
 
 def test_audit_and_report_say_the_same(people, tmp_path, usual):
@@ -233,26 +239,36 @@ def test_the_pca_that_people_have_is_judged_by_its_weights(people, tmp_path):
         for group in found["groups"]:
             own = errors[sex == group["label"]].mean()
             assert group["baseline"]["error"] == pytest.approx(own)
+    names = {}
+    exec(found["origin"]["code"].replace("w.csv", str(tmp_path / "w.csv")), names)
+    assert names["result"].verdict.gap == pytest.approx([*found["verdict"]["gap"].values()])
 
 
 @pytest.mark.parametrize(
     ("scale", "weights", "message"),
     [
-        (0.0, [[1.0]] * 5, "scales must be positive"),
+        (0.0, [[1.0]] * 5, "scales above 0"),
         (1.0, [[1.0, 2.0]] * 5, "depend on each other"),
-        (1.0, [[np.nan]] * 5, "finite"),
-        (1.0, [["much"]] * 5, "no number"),
+        (1.0, [[np.nan]] * 5, "finite numbers"),
+        (1.0, [["much"]] * 5, "finite numbers"),
     ],
 )
 def test_unusable_weights_are_refused(people, tmp_path, scale, weights, message):
     loadings(tmp_path / "w.csv", np.zeros(5), np.full(5, scale), weights)
     judged = ["-g", "sex", "--loadings", "w.csv"]
     assert message in fails("audit", people / "gap.csv", *judged, cwd=tmp_path)
-    for unfit in ("a,b\n1,2\n", "name,PC1\nx0,1\n"):  # without names, without means
+    unfit_tables = {
+        "no names": "a,b\n1,2\n",
+        "no means": "name,pc0\nx0,1\n",
+        "no weights": "name,mean\nx0,0\n",
+        "no rows": "name,mean,pc0\n",
+        "a cell too few": "name,mean,pc0\nx0,0\n",
+        "a cell too many": "name,mean,pc0\nx0,0,1,2\n",
+    }
+    for unfit in unfit_tables.values():
         (tmp_path / "w.csv").write_text(unfit)
-        assert "needs columns 'name', 'mean'" in fails(
-            "audit", people / "gap.csv", *judged, cwd=tmp_path
-        )
+        line = fails("audit", people / "gap.csv", *judged, cwd=tmp_path)
+        assert "does not hold weights" in line
 
 
 def test_weights_groups_and_targets(people, tmp_path):
@@ -286,7 +302,6 @@ def test_saved_columns_and_erasers_are_shown_and_applied(people, tmp_path, model
     assert "women" in shown
     told = json.loads(run("inspect", "m.safetensors", "--json", cwd=tmp_path).stdout)
     assert not told["standardized"]
-    assert "standardised" not in shown
     if "kept" in told:
         assert told["kept"] == model.get_feature_names_out().tolist()
         assert all(name in shown for name in told["kept"])
@@ -303,6 +318,7 @@ def test_fit_and_inspect_print_labels_with_their_column(people, tmp_path):
     by_number = ["-g", "passed", "--drop", "sex,ward,weight", "-r", "2", "--cv", "0"]
     fitted = run("fit", people / "gap.csv", *by_number, "-o", "m.safetensors", cwd=tmp_path).stdout
     shown = run("inspect", "m.safetensors", cwd=tmp_path).stdout
+    assert "left out: id, looks like an id" in fitted
     for text in (fitted, shown):
         assert [line.split("  ")[0] for line in text.splitlines() if line.startswith("passed")] == [
             "passed",
@@ -350,7 +366,9 @@ def test_scores_of_new_rows_are_those_of_the_model(people, tmp_path):
     told = json.loads(run("inspect", "m.safetensors", "--json", cwd=tmp_path).stdout)
     assert told["held_out_changes"] == pytest.approx(model.held_out_changes_)
     assert told["group"] == ["sex"]
-    assert "standardised" in run("inspect", "m.safetensors", cwd=tmp_path).stdout
+    assert told["standardized"]
+    assert told["components"] == pytest.approx(model.components_)
+    assert "standardize=True" in run("inspect", "m.safetensors", cwd=tmp_path).stdout
 
 
 def _unquoted(text):
@@ -419,6 +437,10 @@ def test_advice_names_only_options_that_help(people, tmp_path):
     assert "--drop-missing" in line
     assert "--impute" not in line
     assert "--missing-group 'not recorded'" in line
+    (tmp_path / "one.csv").write_text("\n".join([lines[0], nameless[0], *lines[2:]]))
+    dropped = run("audit", "one.csv", *USUAL, "--drop-missing", cwd=tmp_path).stdout
+    assert "left out: 1 row, missing values" in dropped
+    assert "did you mean 'one.csv'?" in fails("audit", "onee.csv", *USUAL, cwd=tmp_path)
     named = [*USUAL, "--missing-group", "not recorded", "--judge-from", "500"]
     assert "not recorded" in run("audit", "nameless.csv", *named, cwd=tmp_path).stdout
     run("fit", people / "gap.csv", *USUAL, "-o", "m.safetensors", cwd=tmp_path)
@@ -427,6 +449,22 @@ def test_advice_names_only_options_that_help(people, tmp_path):
     assert "--impute" not in line
     target = ["-g", "sex", "--target", "x0", "--drop", "passed,ward,weight", "-r", "2"]
     assert "(here: --target)" in fails("audit", people / "gap.csv", *target, cwd=tmp_path)
+    table = pd.read_csv(people / "gap.csv").assign(three=np.arange(600) % 3)
+    table.to_csv(tmp_path / "three.csv", index=False)
+    target = ["-g", "sex", "--target", "three", "-r", "2"]
+    assert "(here: --target-positive)" in fails("audit", "three.csv", *target, cwd=tmp_path)
+    assert "'sex', 'ward'" in fails("audit", people / "gap.csv", cwd=tmp_path)
+    twice = fails("audit", people / "gap.csv", "-g", "sex", "--features", "sex,x0", cwd=tmp_path)
+    assert "leave it out of features" in twice
+
+
+def test_a_warning_is_one_line(people, tmp_path):
+    table = pd.read_csv(people / "gap.csv").assign(again=lambda t: (t["sex"] == "men").astype(int))
+    table.to_csv(tmp_path / "again.csv", index=False)
+    code = [*COMMAND[:1], "-m", "fairpca", "audit", "again.csv", *USUAL]
+    done = subprocess.run(code, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stderr.startswith("fairpca: warning: column 'again'")
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_fit_warns_of_a_model_that_the_audit_does_not_advise(people, tmp_path):

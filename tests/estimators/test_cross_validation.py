@@ -74,7 +74,7 @@ def test_held_out_errors_are_those_of_refits(helped):
     X, g = helped
     test_fold = np.arange(len(X)) % FOLDS
     fair = FairPCACV(2, cv=PredefinedSplit(test_fold)).fit(X, sensitive_features=g)
-    assert fair.status_ == "strength chosen by cross-validation"
+    assert fair.status_ == "strength chosen by testing on left-out people"
     assert 0 < fair.stop_ <= 1
     ours, pca = held_out_by_hand(X, g, test_fold, 2, fair.alpha_)
     np.testing.assert_allclose(fair.held_out_group_errors_, ours, rtol=1e-9)
@@ -204,7 +204,7 @@ def test_the_default_does_not_go_past_parity():
     X, g = np.asarray(people.data), np.asarray(people.sensitive_features)
     test_fold = np.arange(len(X)) % 10
     fair = FairPCACV(8, cv=PredefinedSplit(test_fold)).fit(X, sensitive_features=g)
-    assert fair.status_ == "strength chosen by cross-validation"
+    assert fair.status_ == "strength chosen by testing on left-out people"
     ours, pca = held_out_by_hand(X, g, test_fold, 8, fair.alpha_)
     assert abs(np.subtract(*ours)) <= 0.01 * abs(np.subtract(*pca))
 
@@ -424,7 +424,7 @@ def test_dask(helped):
     X, g = helped
     fit = FairPCACV(2, cv=FOLDS).fit
     fair = fit(da.from_array(X, chunks=(200, 6)), sensitive_features=da.from_array(g, chunks=200))
-    assert fair.status_ == "strength chosen by cross-validation"
+    assert fair.status_ == "strength chosen by testing on left-out people"
     assert fair.group_sizes_.sum() == len(X)
     assert fair.held_out_changes_.any()
     again = fit(da.from_array(X, chunks=(200, 6)), sensitive_features=g)
@@ -439,7 +439,7 @@ def test_sparse_rows_clones_pipelines_and_pickles(helped):
     np.testing.assert_allclose(sparse.held_out_changes_, dense.held_out_changes_, rtol=1e-8)
     pipeline = make_pipeline(StandardScaler(), FairPCACV(2, cv=4))
     pipeline.fit(X, fairpcacv__sensitive_features=g)
-    assert pipeline[-1].status_ == "strength chosen by cross-validation"
+    assert pipeline[-1].status_ == "strength chosen by testing on left-out people"
     back = pickle.loads(pickle.dumps(dense))
     np.testing.assert_array_equal(back.held_out_changes_interval_, dense.held_out_changes_interval_)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from helpers.data import diabetes_by_sex
 from helpers.estimators import GroupsFromRows
-from helpers.inside import products_only
+from helpers.inside import generations, products_only
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -119,9 +119,10 @@ def test_known_points_on_tcred(tcred_moments, r, fairness, error):
     assert round(fair.reconstruction_error_, 3) == error
 
 
-def test_spea2_is_seeded_and_proves_nothing(diabetes):
+def test_spea2_is_seeded_and_proves_nothing(diabetes, monkeypatch):
     X, groups = diabetes
     pytest.importorskip("pymoo")
+    generations(monkeypatch, 10)
     exact = SubsetFairPCA(2).fit(X, sensitive_features=groups)
     found = SubsetFairPCA(2, solver="spea2", random_state=3).fit(X, sensitive_features=groups)
     again = clone(found).fit(X, sensitive_features=groups)
@@ -133,13 +134,14 @@ def test_spea2_is_seeded_and_proves_nothing(diabetes):
         assert dominating.any()
 
 
-def test_too_many_subsets_are_refused_or_searched():
+def test_too_many_subsets_are_refused_or_searched(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 40)) * np.linspace(3, 1, 40)
     groups = np.arange(90) % 3 == 0
     with pytest.raises(ValueError, match=r"pass SubsetFairPCA\(20, solver='spea2'\)"):
         SubsetFairPCA(20, solver="exact").fit(X, sensitive_features=groups)
     pytest.importorskip("pymoo")
+    generations(monkeypatch, 10)
     fair = SubsetFairPCA(20, random_state=0).fit(X, sensitive_features=groups)
     assert np.isnan(fair.duality_gap_)
     assert len(fair.front_) >= 1

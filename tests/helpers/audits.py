@@ -95,7 +95,7 @@ def made_audit(groups=(OLD, YOUNG), columns=(), small_gap=0.05, **how):
     V = np.eye(4)[:2]
     parts = np.array([0.1, 0.2, 0.3, 0.4])
     fit = Fit(
-        status="strength chosen by cross-validation",
+        status="strength chosen by testing on left-out people",
         alpha=0.8,
         duality_gap=1e-17,
         certified=True,

@@ -255,7 +255,7 @@ def test_a_block_without_weight_adds_nothing():
 
 
 def test_partial_fit_of_blocks_of_usual_size():
-    X, groups = make_groups(n=(60_000, 20_000), d=50)
+    X, groups = make_groups(n=(15_000, 5_000), d=50)
     fair = FairPCA(5)
     for start in range(0, len(X), 4000):
         fair.partial_fit(X[start : start + 4000], sensitive_features=groups[start : start + 4000])

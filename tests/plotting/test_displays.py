@@ -90,8 +90,12 @@ def test_several_groups():
     assert display.pca[0] == pytest.approx(fair.pca_group_errors_)
     assert LoadingsDisplay.from_estimator(fair).loadings["PCA"].shape == (3, X.shape[1])
     fair.set_params(small_groups="ignore").fit(X, sensitive_features=np.column_stack([SEX, ward]))
-    with pytest.raises(ValueError, match="all groups"):
-        TradeoffDisplay.from_estimator(fair)
+    compared = fair.group_sizes_ >= 72
+    assert not compared.all()
+    display = TradeoffDisplay.from_estimator(fair, n_points=4)
+    assert display.ax_.lines[0].get_xydata()[0] == pytest.approx(
+        [np.ptp(fair.pca_group_errors_[compared]), fair.pca_reconstruction_error_]
+    )
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def readout(page):
 def test_every_chart_is_drawn_and_says_what_it_shows(visit, case):
     page = visit(render(CASES[case], ORIGIN))
     charts = page.locator(".chart")
-    assert charts.count() >= 2
+    assert charts.count() >= 1
     for i in range(charts.count()):
         assert charts.nth(i).locator("svg").count() == 1
         assert charts.nth(i).get_attribute("role") == "img"
@@ -113,7 +113,7 @@ def test_slider_keyboard_and_click_move_all_that_is_shown(visit):
     slider = page.locator("#position")
     slider.focus()
     page.keyboard.press("Home")
-    assert readout(page) == ["no change", "no change", "0 %"]
+    assert readout(page)[:3] == ["no change", "no change", "0 %"]
     page.keyboard.press("End")
     moved = readout(page)
     assert "better" in moved[0]
@@ -222,10 +222,14 @@ def test_measures_of_which_one_finds_a_gap_are_not_said_to_agree():
     one, other = CASES["no gap"].groups
     by_share = replace(one.baseline, share_gap=one.baseline.gap._replace(low=0.01))
     found = made_audit((replace(one, baseline=by_share), other))
-    assert (found.verdict.case.name, found.verdict.readings_agree) == ("NO_GAP", True)
+    assert (found.verdict.case.name, found.verdict.readings_agree) == ("NO_GAP", None)
     page = render(found)
     assert "The two measures disagree" in page
     assert "Both measures agree" not in page
+    unsure = made_group("women", 900, (0.9, 0.4, 1.5), (0.1, -0.1, 0.2), (0.5, -0.2, 1.8))
+    page = render(made_audit((unsure, other)))
+    assert "By the other measure: not conclusive" in page
+    assert "disagree" not in page
 
 
 def test_a_slider_needs_a_step_between_its_ends():
@@ -235,6 +239,16 @@ def test_a_slider_needs_a_step_between_its_ends():
     page = render(replace(audit, path=only_pca))
     assert 'id="section-price"' not in page
     assert "The slider below" not in page
+
+
+def test_steps_that_widen_the_difference_are_not_called_fair():
+    audit = CASES["remedy"]
+    said = "further apart than PCA"
+    assert said not in render(audit)
+    widening = replace(audit.path, disparity=audit.path.disparity[::-1])
+    page = render(replace(audit, path=widening))
+    assert said in page
+    assert "fairest" not in page[: page.index("</main>")].lower()
 
 
 def test_the_price_over_all_people_is_said_once():
@@ -286,6 +300,9 @@ def test_a_section_on_columns():
     own = render(columns)
     assert 'id="section-columns"' in own
     assert 'id="section-price"' not in own
+    assert "below 0.5; the fair choice reaches" not in page  # all were tried: a larger bound
+    fit = replace(audit.fit, certified=False)
+    assert "below 0.5; the fair choice reaches" in render(replace(columns, fit=fit))
     section = 'id="section-columns">.*?The usual choice of columns describes'
     assert re.search(section, page, re.DOTALL)
     assert "The usual choice of columns describes" in own
@@ -319,7 +336,7 @@ def test_a_page_about_shares_measures_every_step_in_shares():
     assert abs(own["disparity"]) == pytest.approx(abs(shares[0] - shares[1]))
     assert own["disparity"] <= first["disparity"] < 1
     assert "normalize=True, min_group_size=5, small_groups='merge'" in first["python"]
-    assert "remaining difference of shares lost" in page
+    assert "Remaining difference of shares lost" in page
     assert "share lost against all others, %" in page
     rows = re.findall(
         r"<tr><th scope=.row.*?</tr>", re.search(r'id="groups">(.*?)</table>', page, re.S)[1]
@@ -331,5 +348,12 @@ def test_a_page_about_shares_measures_every_step_in_shares():
     assert "% better" in str(worst["other_gap"])
     section = re.search(r'id="section-unusual">(.*?)</section>', page, re.DOTALL)[1]
     assert found.group(found.verdict.group).baseline.gap_estimate < 0
-    assert "In absolute terms, by the median" in section
-    assert "It is not a few unusual people" not in section
+    assert "In absolute terms there is no gap to explain" in section
+
+
+@pytest.mark.parametrize(("median_gap", "answer"), [(0.3, "No"), (0.02, "Yes, in part")])
+def test_whether_it_is_a_few_unusual_people_is_answered(median_gap, answer):
+    old, young = CASES["remedy"].groups
+    robust = old.baseline.robust._replace(median_gap=median_gap)
+    old = replace(old, baseline=replace(old.baseline, robust=robust))
+    assert f"<p>{answer}: by the median" in render(made_audit((old, young)))

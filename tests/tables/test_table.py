@@ -307,7 +307,7 @@ def test_whole_numbers_in_one_file_and_fractions_or_text_in_another(data, tmp_pa
         ({"sensitive_features": "sex", "features": ["x0", "sex"]}, "leave it out of features"),
         ({"sensitive_features": "sex", "features": ["x0", "x1", "x0"]}, "named twice"),
         ({"sensitive_features": "sex", "features": []}, r"features=\[\] leaves none; name some"),
-        ({"sensitive_features": []}, "holds the groups; .* columns of few values: 'sex'"),
+        ({"sensitive_features": []}, "holds the groups .columns of few values: 'sex'"),
         ({"sensitive_features": "sex", "sample_weight": "id"}, "not numbers: 'id'"),
     ],
 )

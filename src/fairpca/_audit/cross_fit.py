@@ -216,13 +216,13 @@ class CrossFitted(NamedTuple):
     """Errors under the judged projection, the alternative, and any other projections."""
 
     folds: HeldOut  # for changes, which are paired and depend on the fits
-    parts: HeldOut  # for gaps; see cross_fit
+    parts: HeldOut  # for gaps; see measure
     rows: Codes  # positions of the held-out rows; empty without rows in memory
     errors: Array  # squared errors of these rows, of shape (2, n)
     distances: Array  # squared distances of these rows from the mean
 
 
-def cross_fit(
+def measure(
     folds: Folds, fit: Callable[[GroupMoments], list[Subspace]], refit: float, progress: Progress
 ) -> CrossFitted:
     """Measure the errors of each fold under projections that were fitted without it.
@@ -241,7 +241,10 @@ def cross_fit(
         if isinstance(folds, People):
             errors = row_errors(projections, values)
             squares[:, rows] = errors[[0, 1, -1]]
-            found.append(_sums_of_parts(errors, folds, rows))
+            k, codes, weights = len(folds.labels), folds.codes[rows], folds.weights[rows]
+            cells = k * FoldRule(_PARTS).folds_of(codes, np.zeros(k, np.intp)) + codes
+            each = [np.bincount(cells, weights * e, _PARTS * k) for e in (*errors, 1.0)]
+            found.append(np.array(each, np.float64).reshape(-1, _PARTS, k).swapaxes(0, 1))
         else:
             first = projections[0]
             scale = np.broadcast_to(first.scale, first.mean.shape)
@@ -276,15 +279,6 @@ def row_errors(projections: list[Subspace], X: Any) -> Array:
     return squares
 
 
-def _sums_of_parts(squares: Array, people: People, rows: Codes) -> Array:
-    """Weighted sums by part of a fold and group, and their weights: (n_parts, n_sums, k)."""
-    k, codes, weights = len(people.labels), people.codes[rows], people.weights[rows]
-    cells = k * FoldRule(_PARTS).folds_of(codes, np.zeros(k, np.intp)) + codes
-    values = (*squares, np.ones(len(rows)))
-    sums = [np.bincount(cells, weights * v, minlength=_PARTS * k) for v in values]
-    return np.array(sums, np.float64).reshape(-1, _PARTS, k).swapaxes(0, 1)
-
-
 def _held_out(sums: Array, odds: float) -> HeldOut:
     """Split sums along the second axis into errors, variation and weights."""
     errors, variation, weights = sums[:, :-2], sums[:, -2], sums[:, -1]
@@ -314,11 +308,10 @@ def fit_quietly(estimator: Judged, moments: GroupMoments, **options: Any) -> Any
         return with_known(estimator, **options).fit_moments(_without_empty_groups(moments))
 
 
-def with_known(estimator: Judged, **options: Any) -> Judged:
+def with_known(estimator: Judged, **options: Any) -> Any:
     """A clone with those of the parameters that the estimator has."""
     known = {name: options[name] for name in options if name in estimator.get_params(deep=False)}
-    model: Judged = clone(estimator).set_params(**known)
-    return model
+    return clone(estimator).set_params(**known)
 
 
 def _without_empty_groups(moments: GroupMoments) -> GroupMoments:

@@ -174,7 +174,9 @@ def results(setup: Setup, crossed: CrossFitted, **how: Any) -> dict[str, Any]:
     how |= {"by_share": setup.by_share, "reference": setup.origin.reference}
     how |= {"nothing_compressed": not loses_something(folds)[0]}
     before, after, *_ = folds.totals.overall.tolist()
-    price = above_one(folds, lambda t: t.overall[1] / max(t.overall[0], _TINY), thresholds.level)
+    price = above_one(
+        folds, lambda t: np.divide(*np.maximum(t.overall[1::-1], _TINY)), thresholds.level
+    )
     return {
         "verdict": decide(groups, columns, thresholds, **how),
         "groups": groups,
@@ -322,8 +324,9 @@ def column_errors(projection: Subspace, moments: GroupMoments) -> Array:
 def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[record.DecidingColumn]:
     """Columns whose scale depends on few rows; deciding columns come first.
 
-    A column decides if these rows make up most of the error of a judged group, or of those whom it
-    is compared with, whether they are judged or not.
+    A column decides if these rows make up much of the error of a judged group, or of those whom it
+    is compared with, whether they are judged or not. If one person makes up as much of a judged
+    group's error, the column in which that person is most extreme is listed too.
     """
     people, thresholds = setup.people, setup.origin.thresholds
     if people is None or len(people.feature_names) > _MOST_COLUMNS:
@@ -333,15 +336,24 @@ def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[record.De
     few, errors = max(int(thresholds.few_rows * len(X)), 1), errors * people.weights[rows]
     judged = np.flatnonzero(setup.judged)
     sides = np.concatenate([np.eye(k)[judged], setup.others[judged]])  # groups, then their others
-    sums, sizes = (sides @ np.bincount(codes, each, minlength=k) for each in (errors, None))
+    totals, sizes = (np.bincount(codes, each, minlength=k) for each in (errors, None))
+    alone = {}  # by column, the person who makes up much of a group's error
+    for g in judged.tolist():
+        row = int(np.where(codes == g, errors, -1.0).argmax())
+        if errors[row] > thresholds.decides * totals[g]:
+            far = np.abs(X[row] - X.mean(axis=0)) / np.maximum(X.std(axis=0), _TINY)
+            alone[int(far.argmax())] = row
     found = []
-    for name, x in zip(people.feature_names, X.T, strict=True):
+    for j, (name, x) in enumerate(zip(people.feature_names, X.T, strict=True)):
         at = _few_rows(x, few)
-        if not len(at):
+        hangs = len(at) > 0
+        if not hangs and j not in alone:
             continue
+        at = at if hangs else np.array([alone[j]])
         part = np.bincount(codes[at], errors[at], minlength=k)
-        is_few = sides @ np.bincount(codes[at], minlength=k) <= np.maximum(_FEW * sizes, 1)
-        deciding = np.flatnonzero(is_few & (sides @ part > thresholds.decides * sums))
+        is_few = sides @ np.bincount(codes[at], minlength=k) <= np.maximum(_FEW * sides @ sizes, 1)
+        deciding = np.flatnonzero(is_few & (sides @ part > thresholds.decides * sides @ totals))
+        group = None
         if len(deciding):  # if these rows are among the others, the group with most of their error
             group = [*judged.tolist(), *[int(part.argmax())] * len(judged)][deciding[0]]
         values, others, middle = np.unique(x[at]), np.delete(x, at), np.median(x)
@@ -356,8 +368,9 @@ def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[record.De
                 next_value=float(next_value),
                 share_of_variance=float(squares[at].sum() / squares.sum()),
                 near_constant=bool(np.ptp(others) == 0),
-                decides=len(deciding) > 0,
-                group=people.labels[group] if len(deciding) else None,
+                decides=hangs and group is not None,
+                group=None if group is None else people.labels[group],
+                share_of_error=0.0 if group is None else float(part[group] / totals[group]),
             )
         )
     return sorted(found, key=lambda column: (not column.decides, column.n_rows))
@@ -399,8 +412,7 @@ def leakage(
     rows, groups = np.flatnonzero(setup.judged[people.codes]), people.groups
     apart = []
     for projection in both:
-        own = projection.scores(_safe_indexing(people.values, rows))
-        moments = GroupMoments().update(own, groups[rows], people.weights[rows])
+        moments = people.moments_of(projection.scores(people.values), None, rows)
         as_they_are = SimpleNamespace(components_=np.eye(moments.n_features), mean_=0.0)
         apart.append(group_separation(as_they_are, moments).largest())
     if not probes and people.classes is None:

@@ -12,18 +12,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing, get_tags
 
-from fairpca._audit import figures
-from fairpca._audit.cross_fit import (
-    Folds,
-    Judged,
-    People,
-    Subspace,
-    cross_fit,
-    dense,
-    fit_pca,
-    fit_quietly,
-    with_known,
-)
+from fairpca._audit import cross_fit, figures
+from fairpca._audit.cross_fit import Folds, Judged, People, Subspace, fit_quietly
 from fairpca._audit.record import Audit, KeptColumns, ModelAudit
 from fairpca._audit.verdict import Thresholds
 from fairpca._cv.split import fold_rule
@@ -174,7 +164,7 @@ def audit(
     errors = fair.baseline_group_errors_ if columns else fair.pca_group_errors_
     is_pca = np.allclose(fair.group_errors_, errors, rtol=1e-9, atol=0)
     curve = figures.ranks_of_curve([rank] if columns else ranks, rank, moments)
-    crossed = cross_fit(folds, _refits(model, fair, folds, curve, is_pca), _REFIT, progress)
+    crossed = cross_fit.measure(folds, _refits(model, fair, folds, curve, is_pca), _REFIT, progress)
     progress("looking at the scores")
     smaller = _for_fewer_rows(model, fair, int(setup.judged.sum()))
     whole = smaller if before is None else Pipeline([*before.steps, ("projection", smaller)])
@@ -240,7 +230,7 @@ def audit_model(
     check_same_order(X, sensitive_features=sensitive_features, sample_weight=sample_weight, y=y)
     if isinstance(model, FairColumns):
         model.transform(X)  # refuses other columns, and a model that is not fitted
-        projection, seen = model, dense(X) / model.scale_
+        projection, seen = model, cross_fit.dense(X) / model.scale_
         own = Subspace.of(model)._replace(mean=model.mean_ / model.scale_, scale=1.0)
     else:
         projection, seen = seen_by_projection(model, X)
@@ -267,15 +257,14 @@ def audit_model(
         random_state=random_state,
     )
 
-    def beside_pca(moments: GroupMoments) -> list[Subspace]:
-        pca = fit_pca(moments, rank)
-        return [own, pca, pca]
-
-    crossed = cross_fit(people, beside_pca, 0.0, silent)  # the model is fixed
-    both = own, fit_pca(people.moments, rank)
+    # The model is fixed, and nothing is chosen: the alternative stands there twice.
+    crossed = cross_fit.measure(
+        people, lambda m: [own, *[cross_fit.fit_pca(m, rank)] * 2], 0.0, silent
+    )
+    both = own, cross_fit.fit_pca(people.moments, rank)
     in_use = model if hasattr(model, "transform") else model[:-1]  # without its classifier
     kept = crossed.distances - crossed.errors[0]
-    same, outside = _beside_fit(projection, own, kept, dense(people.values))
+    same, outside = _beside_fit(projection, own, kept, cross_fit.dense(people.values))
     return ModelAudit(
         **figures.results(setup, crossed, remedy_tried=False, outside=outside),
         leakage=figures.leakage(setup, both, probes),
@@ -350,7 +339,7 @@ def _alternative(step: Any, folds: Folds) -> Judged:
         return chosen.set_params(cv=n_folds) if isinstance(chosen, FairPCACV) else chosen
     rank: Any = 0.7 if step is None else step.n_components
     if step is not None and isinstance(folds, People):
-        rank = int(clone(step).fit(dense(folds.values)).n_components_)
+        rank = int(clone(step).fit(cross_fit.dense(folds.values)).n_components_)
     elif step is not None and not isinstance(rank, Integral):
         raise ValueError("moments need PCA with a number of components, for example PCA(3).")
     return for_sizes(FairPCACV(rank, cv=n_folds, standardize=step is None), folds.moments.counts)
@@ -396,7 +385,7 @@ def _refits(
             usual = Subspace.usual(model, moments)
             own = usual if is_usual else Subspace.of(model)
             return [usual, own, own, *(usual for _ in ranks)]
-        pca = fit_pca(moments, max([rank, *ranks]), fair.standardize)
+        pca = cross_fit.fit_pca(moments, max([rank, *ranks]), fair.standardize)
         basis = together = pca.components[:rank]
         if chosen is not None:
             basis, together = next(chosen)
@@ -408,7 +397,7 @@ def _refits(
     return fit
 
 
-def _for_fewer_rows(estimator: Judged, fair: Any, n_judged: int) -> Judged:
+def _for_fewer_rows(estimator: Judged, fair: Any, n_judged: int) -> Any:
     """The estimator at the same rank, for a part of the rows of judged groups."""
     rank = len(Subspace.of(fair).components)
     if isinstance(fair, FairPCACV):
@@ -417,7 +406,7 @@ def _for_fewer_rows(estimator: Judged, fair: Any, n_judged: int) -> Judged:
         if n_judged == 2 and np.isfinite(fair.alpha_):
             return FairPCA(rank, alpha=fair.alpha_, **how)
         return FairPCACV(rank, cv=figures.FEWEST_FOLDS, constraint=fair.constraint, **how)
-    return with_known(estimator, n_components=rank, min_group_size=1)
+    return cross_fit.with_known(estimator, n_components=rank, min_group_size=1)
 
 
 def _beside_fit(model: Any, own: Subspace, kept: Array, X: Array) -> tuple[bool, float | None]:

@@ -39,8 +39,7 @@ class Interval(Estimate):
         return int(self.low > 0) - int(self.high < 0)
 
 
-@dataclass(frozen=True)
-class Robust:
+class Robust(NamedTuple):
     """Figures of a group that a few unusual people cannot move."""
 
     median: float  # the median squared error of the group
@@ -86,8 +85,7 @@ class GroupResult:
     detectable_gap: float | None = None  # the gap that these rows show in 80 % of cases
 
 
-@dataclass(frozen=True)
-class Overall:
+class Overall(NamedTuple):
     """All people together."""
 
     error: float
@@ -97,7 +95,7 @@ class Overall:
 
 @dataclass(frozen=True)
 class DecidingColumn:
-    """A column whose scale depends on few rows."""
+    """A column whose scale, or the error of a group, depends on few rows."""
 
     name: str
     n_rows: int  # how many rows lie far from all others
@@ -105,8 +103,9 @@ class DecidingColumn:
     next_value: float  # the most extreme value of the other rows, on the same side
     share_of_variance: float  # share of the column's variance that these rows make up
     near_constant: bool  # whether all other rows have one and the same value
-    decides: bool  # whether these rows make up half of the error of a judged group
-    group: Any = None  # the group whose error they make up
+    decides: bool  # whether its scale and much of the error of a judged group depend on these rows
+    group: Any = None  # the group much of whose error they make up, if there is one
+    share_of_error: float = 0.0  # share of that group's error
 
 
 class LeftOut(NamedTuple):
@@ -118,8 +117,7 @@ class LeftOut(NamedTuple):
     reason: str  # a short phrase such as "weight zero"
 
 
-@dataclass(frozen=True)
-class RankCurve:
+class RankCurve(NamedTuple):
     """Held-out errors of plain PCA by the number of components."""
 
     n_components: NDArray[np.int64]  # of shape (m,)
@@ -159,8 +157,7 @@ class Fit:
     fair_column_errors: Array
 
 
-@dataclass(frozen=True)
-class KeptColumns:
+class KeptColumns(NamedTuple):
     """The columns that each choice keeps, most helpful first; chosen on all rows."""
 
     usual: Sequence[str]  # those of least overall error
@@ -168,8 +165,7 @@ class KeptColumns:
     lower_bound: float  # no choice brings the worst group below it, on the rows fitted to
 
 
-@dataclass(frozen=True)
-class Leakage:
+class Leakage(NamedTuple):
     """How much the scores tell about the group."""
 
     baseline: Mapping[str, float]  # group_separation of the worst pair of judged groups
@@ -179,8 +175,7 @@ class Leakage:
     n_rows: int = 0  # rows whose group the probes guessed
 
 
-@dataclass(frozen=True)
-class SampledRows:
+class SampledRows(NamedTuple):
     """Single people of judged groups, kept out of ``to_dict`` and of the page unless asked for."""
 
     rows: Codes  # positions of a random sample, about equally many of each group

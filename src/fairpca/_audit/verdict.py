@@ -53,7 +53,7 @@ class Thresholds:
     level: float = 0.95  # all intervals of judged groups hold together with this probability
     power: float = 0.8  # a gap is detectable if these rows show it with this probability
     few_rows: float = 0.005  # share of the rows that counts as few
-    decides: float = 0.5  # a column decides if few rows make up this share of a group's error
+    decides: float = 1 / 3  # a column decides if few rows make up this share of a group's error
     paying: float = 0.01  # a group that is not judged pays if its error rises by this share
     outside: float = 0.5  # a model is not judged if more than this share of the rows is unlike its
 
@@ -85,7 +85,8 @@ class Verdict:
     payers: Sequence[Any] = ()  # judged groups whose error it reliably raises
     harmed: Sequence[Any] = ()  # judged groups that it reliably puts above the worst PCA error
     unjudged_payers: Sequence[Any] = ()  # other groups whose estimated error it raises
-    readings_agree: bool | None = None  # whether errors and shares name the same group as worst off
+    # Whether errors and shares name the same group as worst off; None if one is not conclusive.
+    readings_agree: bool | None = None
     other_group: Any = None  # the group that the other reading names, if any
     detectable_gap: float | None = None  # a gap this large would be seen in any judged group
 
@@ -132,13 +133,8 @@ def decide(
     if not worse and better and reference is None and ahead:
         told = {"group": best, "gap": gaps[best], "better": better, "by_share": by_share}
         return Verdict(Case.CANNOT_JUDGE, Reason.OTHERS_TOGETHER, **told, **changes)
-    # The readings agree if they name the same group, or if only one of them names a group and the
-    # other finds it worse off too, though not reliably.
-    agree = other == worst
-    if other_gaps[other].direction <= 0:
-        agree, other = not worse or other_gaps[worst].value > 0, None
-    elif not worse:
-        agree = gaps[other].value > 0
+    other = other if other_gaps[other].direction > 0 else None
+    agree = other == (worst if worse else None)
     remedy = Remedy.NOT_TRIED
     if is_pca:
         remedy = Remedy.IS_PCA
@@ -164,7 +160,7 @@ def decide(
         worse=worse,
         better=better,
         remedy=remedy,
-        readings_agree=agree,
+        readings_agree=agree if bool(worse) == (other is not None) else None,
         other_group=other,
         detectable_gap=max(row.detectable_gap or 0.0 for row in groups),
         **changes,

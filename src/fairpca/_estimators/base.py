@@ -162,7 +162,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         return self._publish(copy(moments), settled, result)
 
     def fit_files(
-        self, data: Any, *, sensitive_features: str | Sequence[str] | None = None, **options: Any
+        self, data: Any, *, sensitive_features: str | Sequence[str], **options: Any
     ) -> Self:
         """Fit to the rows of files or of a query, read once in constant memory.
 
@@ -175,10 +175,6 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         from fairpca._tables.read import input_paths
 
         self._validate_params()
-        if sensitive_features is None:
-            call = f"{type(self).__name__}.fit_files"
-            problem = f"sensitive_features is missing: {call} needs the column of group labels"
-            raise TypeError(f"{problem}; pass {call}(data, sensitive_features='sex').")
         self._fit_files(data, {"sensitive_features": sensitive_features, **options})
         self._fitted_files = input_paths(data)
         return self

@@ -143,7 +143,6 @@ class FairColumns(SelectorMixin, AnyGroups, GroupEstimator[_Choices]):  # type: 
             got = list(X.columns) if named else f"{kept.shape[1]} columns"
             problem = f"inverse_transform needs the {len(wanted)} columns that transform keeps"
             raise ValueError(f"{problem}, {wanted} in this order, got X with {got}.")
-        rebuilt: Array = (
-            kept - self.mean_[np.sort(self.columns_)]
-        ) @ self.rebuild_map_ + self.mean_
+        centred = kept - self.mean_[self.get_support()]
+        rebuilt: Array = self.mean_ + centred @ self.rebuild_map_
         return rebuilt.astype(kept.dtype, copy=False)

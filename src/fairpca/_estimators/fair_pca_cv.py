@@ -64,7 +64,7 @@ class FairPCACV(FairPCA):
         95 % intervals, by the corrected t-test of Nadeau and Bengio (2003). They cover two
         intervals: at the stop that all folds choose, and at the stops that the other folds choose.
     status_ : str
-        "strength chosen by cross-validation" or "no gain on held-out rows: PCA".
+        "strength chosen by testing on left-out people" or "no gain on held-out rows: PCA".
     moments_ : GroupMoments
         What was learnt from the data, by fold.
 
@@ -78,7 +78,7 @@ class FairPCACV(FairPCA):
     >>> fair = FairPCACV(5, standardize=True)
     >>> fair = fair.fit(people.data, sensitive_features=people.sensitive_features)
     >>> fair.status_, fair.harmed_group_, fair.held_out_changes_.round(2)
-    ('strength chosen by cross-validation', '75 and older', array([-0.48,  0.18]))
+    ('strength chosen by testing on left-out people', '75 and older', array([-0.48,  0.18]))
     """
 
     _: KW_ONLY

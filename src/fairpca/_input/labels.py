@@ -58,8 +58,9 @@ def encode_few_groups(
     """Groups as codes; refuses those that look continuous, and warns of columns that tell them."""
     codes, labels = encode_groups(groups, rows.n_rows)
     check_group_labels(labels, np.bincount(codes), max_groups, min_group_size)
-    warn_of_group_columns(rows, groups)
-    return CodedLabels(codes, labels.tolist())
+    coded = CodedLabels(codes, labels.tolist())
+    warn_of_group_columns(rows, coded if getattr(groups, "ndim", 0) == 1 else groups)
+    return coded
 
 
 def warn_of_group_columns(rows: Rows, groups: Any) -> None:

@@ -15,7 +15,7 @@ class Status(StrEnum):
     ERROR_BUDGET = "error budget spent"
     GROUP_LIMIT = "group limit reached"
     UNPROVEN = "least disparity found, not proven"
-    CROSS_VALIDATED = "strength chosen by cross-validation"
+    CROSS_VALIDATED = "strength chosen by testing on left-out people"
     NO_GAIN = "no gain on held-out rows: PCA"
     FIXED = "fixed alpha"
     STOPPED = "stopped on the way"

@@ -194,7 +194,7 @@ def choose_roles(
     uses = Counter([*named, *groups, *({target, sample_weight} - {*groups})])
     if twice := [name for name, times in uses.items() if times > 1]:
         fact = f"the column {twice[0]!r} is named twice"
-        raise TableError("no_features", fact, "give it one role, or leave it out of features")
+        raise TableError("two_roles", fact, "give it one role, or leave it out of features")
     if features is not None and not named:
         raise TableError("no_features", "features=[] leaves none", "name some, or leave it out")
     free = [c for c in table.columns.values() if not named and c.name not in (*others, *dropped)]
@@ -254,9 +254,9 @@ def no_group(table: Table) -> TableError:
     texts = [c for c in table.columns.values() if c.kind == "text" or c.name in ("sex", "race")]
     labels = _labels_in(table, [column.name for column in texts], HEAD_ROWS)
     few = [name for name, values in labels.items() if 2 <= len(values) <= _FEW]
-    fact = f"no column of {table.name} is named as the one that holds the groups"
-    hint = f"; columns of few values: {first_names(few)}" if few else ""
-    return TableError("no_group", fact, f"pass its name as sensitive_features{hint}")
+    hint = f" (columns of few values: {first_names(few)})" if few else ""
+    fact = f"no column of {table.name} is named as the one that holds the groups{hint}"
+    return TableError("no_group", fact, "pass its name as sensitive_features")
 
 
 def _categories(table: Table, names: Sequence[str]) -> Mapping[str, Sequence[str]]:

@@ -126,7 +126,9 @@ def _files_at(given: Any) -> list[TableFile]:
     if glob.has_magic(text) and (matches := glob.glob(text, recursive=True)):
         folder = Path(re.split(r"[*?\[]", text)[0] + "x").parent
         return _files_in(folder, map(Path, matches))
-    advice = "pass another path"
+    names = [p.name for p in path.parent.iterdir() if p.exists()] if path.parent.is_dir() else []
+    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)
+    advice = f"did you mean {str(path.with_name(near[0]))!r}?" if near else "pass another path"
     if "://" in text:
         advice = "it is an address, so download the file first"
     raise NoFileError("no_file", f"there is no file or folder {text!r}", advice)

@@ -195,22 +195,28 @@ def missing_values(table: Table, roles: Roles, record: Record) -> TableError:
     worst = ", ".join(f"{name!r} ({n})" for name, n in [*missing.items()][:4])
     place = table.place_of(record.first_gap)
     fact = f"{n_gone} of {n_rows} rows of {table.name} have missing values, in {worst}"
-    no_group = any(name in roles.groups for name in missing)
-    ways = {
-        f"leave out columns, drop={(empty or features)[:30]!r}": bool(features),
-        "fill numbers in, read_table(..., impute='median')": any(
-            name in roles.numbers for name in features
+    columns = (empty or features)[:30]
+    ways = {  # by option: in words, and whether it helps
+        "drop": (f"leave out columns, drop={columns!r}", bool(features)),
+        "impute": (
+            "fill numbers in, read_table(..., impute='median')",
+            any(name in roles.numbers for name in features),
         ),
-        f"leave out {n_gone} row{'s' * (n_gone > 1)}, drop_missing=True": (
-            2 * n_gone <= n_rows and not roles.drop_missing
+        "drop_missing": (
+            f"leave out {n_gone} row{'s' * (n_gone > 1)}, drop_missing=True",
+            2 * n_gone <= n_rows and not roles.drop_missing,
         ),
-        "make a group of rows without one, missing_group='not recorded'": no_group,
+        "missing_group": (
+            "make a group of rows without one, missing_group='not recorded'",
+            any(name in roles.groups for name in missing),
+        ),
     }
-    advice = ", or ".join(way for way, helps in ways.items() if helps) or "complete the table"
-    helps = zip(("drop", "impute", "drop_missing"), ways.values(), strict=False)
-    facts = {"column": next(iter(missing)), "useless": [name for name, does in helps if not does]}
-    problem = "missing" if features else "missing_label"
-    return TableError(problem, f"{fact} (the first is {place})", advice, **facts)
+    advice = ", or ".join(way for way, helps in ways.values() if helps) or "complete the table"
+    facts = {
+        "columns": ",".join(columns),
+        "useless": [n for n, (_, helps) in ways.items() if not helps],
+    }
+    return TableError("missing", f"{fact} (the first is {place})", advice, **facts)
 
 
 class Summing:

@@ -8,6 +8,7 @@ judged, 130 interrupted, 141 if the reader of our output closed the pipe.
 import os
 import re
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,13 +16,13 @@ import click
 
 from fairpca import __version__
 from fairpca.cli import commands
-from fairpca.cli.options import CHOICE, MEASURE
+from fairpca.cli.options import CHOICE, SETTINGS
 from fairpca.cli.terminal import discard_output, print_line, standard_output
 
 
 @click.group(
     "fairpca",
-    commands=commands.ALL,
+    commands=[own for own in vars(commands).values() if isinstance(own, click.Command)],
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -39,7 +40,8 @@ def app(context: click.Context) -> None:
 def run_command(argv: Sequence[str]) -> int:
     """Run the command and turn every ending into one line and an exit code."""
     try:
-        with standard_output():
+        with standard_output(), warnings.catch_warnings():
+            warnings.showwarning = lambda message, *where: print_line(f"warning: {message}")
             if "_FAIRPCA_COMPLETE" in os.environ:  # a shell asks what could be typed next
                 app(prog_name="fairpca")
             # The object of the context holds the arguments as typed, for the commands.
@@ -48,15 +50,13 @@ def run_command(argv: Sequence[str]) -> int:
             sys.stdout.flush()
     except click.exceptions.Exit as end:
         return end.exit_code
-    except KeyboardInterrupt:
-        print_line("interrupted.")
-        return 130
     except BrokenPipeError:
         discard_output()
         return 141
     except click.ClickException as error:
         path = getattr(getattr(error, "ctx", None), "command_path", "fairpca")
-        print_line(f"{error.format_message()} See {path} --help.")
+        said = error.format_message()
+        print_line(f"{said}{'' if said.endswith(('.', '?')) else '.'} See {path} --help.")
         return 2
     except (OSError, ValueError, TypeError, ImportError, MemoryError) as error:
         print_line(_in_words_of_the_shell(error, next(iter(argv), "")))
@@ -68,30 +68,29 @@ def run_command(argv: Sequence[str]) -> int:
 #: is left out if the command does not have the option, or if it does not help.
 _HINTS = {
     "encoding": ["pass its encoding, for example --encoding latin-1"],
-    "odd_value": [
-        "correct it",
-        "pass --missing-value '{value}'",
-        "leave it out: --drop '{column}'",
-    ],
+    "odd_value": ["correct it", "pass --missing-value '{value}'", "pass --drop '{column}'"],
     "decimal": ["pass --decimal . or --decimal ,"],
     "no_names": ["pass --no-header if the first line holds values"],
-    "sheet": ["name it with --sheet"],
     "no_group": ["name the column of the groups with --group"],
-    "many_groups": ["make bands or fewer groups with a query", "name another column with --group"],
+    "many_groups": [
+        "make bands in a query, SELECT *, floor(age / 10) * 10 AS band FROM 'people.csv'",
+        "name another column with --group",
+    ],
     "no_features": ["pass --encode to use text columns", "pass other --features"],
     "missing": [
-        "leave such rows out with --drop-missing",
+        "leave these rows out with --drop-missing",
         "fill numbers in with --impute median",
-        "leave the emptiest columns out with --drop",
-        "complete the table",
-    ],
-    "missing_label": [
-        "leave such rows out with --drop-missing",
-        "name a group of rows without one with --missing-group 'not recorded'",
+        "leave columns out: --drop '{columns}'",
+        "make a group of rows without one: --missing-group 'not recorded'",
     ],
     "categories": ["leave it out with --drop '{column}'", "correct it"],
     "too_large": ["take a sample of the rows with a query"],
 }
+
+
+#: Options for arguments that have another name in Python.
+_RENAMED = {"pos_label": "--target-positive", "n_columns": "--components", "folds": "--cv"}
+_RENAMED |= {"header": "--no-header", "query": "--query", "sheet": "--sheet"}
 
 
 def _in_words_of_the_shell(error: Any, name: str) -> str:
@@ -112,6 +111,7 @@ def _in_words_of_the_shell(error: Any, name: str) -> str:
     if ways:
         return f"{error.fact}; {', or '.join(ways)}."
     text = str(error) or type(error).__name__
-    named = [own.opts[0] for own in (*MEASURE, *CHOICE) if f"{own.name}=" in text]
-    named += ["--target"] * text.startswith("y ")
+    names = {own.name: own.opts[0] for own in (*SETTINGS, *CHOICE)} | _RENAMED
+    named = [word for name, word in names.items() if f"{name}=" in text]
+    named += ["--target"] * (text.startswith("y ") and not named)
     return f"{text} (here: {', '.join(named)})" if named else text

@@ -11,7 +11,7 @@ from fairpca.cli.terminal import outputs, progress, put
 
 
 @opt.command(*opt.FIT, *opt.JUDGED, *opt.FIGURES, *opt.PAGE)
-def report(asked: Asked) -> None:
+def report_command(asked: Asked) -> None:
     """Write a page: is anyone short-changed, and what can be done?
 
     It says how sure the answer is, and who gains and who pays for a remedy.
@@ -22,14 +22,11 @@ def report(asked: Asked) -> None:
       fairpca report new.csv --group sex --model model.safetensors
     """
     names = {"out": asked.out, "json": asked.json, "model_card": asked.model_card}
-    with (
-        outputs([*asked.data, asked.model, asked.loadings], **names) as paths,
-        progress(asked.quiet) as show,
-    ):
+    with outputs(asked, **names) as paths, progress(asked.quiet) as show:
         from fairpca.cli import work
         from fairpca.report import model_card, render
 
-        found, origin, columns = work.judge(asked, show, with_columns=True)
+        found, origin, columns = work.judge(asked, show, both=True)
         show("writing the page")
         page = render(found, origin, with_rows=asked.with_rows, columns=columns)
         terminal.write_text(paths["out"], page)
@@ -43,7 +40,7 @@ def report(asked: Asked) -> None:
 
 
 @opt.command(*opt.FIT, *opt.JUDGED, *opt.GATE, *opt.FIGURES)
-def audit(asked: Asked) -> None:
+def audit_command(asked: Asked) -> None:
     """Say whether PCA, or a model, short-changes a group.
 
     Exit codes: 0 done; with --fail-above also 1, a group is described worse than it allows, and 3,
@@ -54,19 +51,14 @@ def audit(asked: Asked) -> None:
       fairpca audit people.csv --group sex -r 3 --fail-above 0.1
       fairpca audit new.csv --group sex --loadings weights.csv --json -
     """
-    with (
-        outputs([*asked.data, asked.model, asked.loadings], json=asked.json) as paths,
-        progress(asked.quiet) as show,
-    ):
+    with outputs(asked, json=asked.json) as paths, progress(asked.quiet) as show:
         from fairpca.cli import work
 
         found, origin, _ = work.judge(asked, show)
         code, line = work.compare(found, asked)
         if "json" in paths:
-            gate = {"fail_above": asked.fail_above, "fail_on": asked.fail_on, "exit_code": code}
-            figures = work.figures_as_json(
-                found, origin, asked.with_rows, gate=gate if line else None
-            )
+            gate = opt.values(asked, opt.GATE) | {"exit_code": code} if line else None
+            figures = work.figures_as_json(found, origin, asked.with_rows, gate=gate)
             terminal.write_text(paths["json"], figures)
     silent = asked.quiet or asked.json == "-"
     if not silent:
@@ -79,7 +71,7 @@ def audit(asked: Asked) -> None:
 
 
 @opt.command(*opt.FIT, opt.MODEL_OUT, opt.QUIET)
-def fit(asked: Asked) -> None:
+def fit_command(asked: Asked) -> None:
     """Fit and save the fair version that report judges.
 
     The same options give the same model.
@@ -89,7 +81,7 @@ def fit(asked: Asked) -> None:
       fairpca fit people.csv --group sex -r 3 --max-error-increase 0.03 --out model.safetensors
       fairpca fit "SELECT * FROM 'people.parquet' WHERE age > 20" -g sex -o model.safetensors
     """
-    with outputs(asked.data, model=asked.out) as paths, progress(asked.quiet) as show:
+    with outputs(asked, model=asked.out) as paths, progress(asked.quiet) as show:
         from fairpca.cli import work
 
         model, columns, lines = work.fit(asked, paths["model"], show)
@@ -100,8 +92,8 @@ def fit(asked: Asked) -> None:
         put("\n".join([*lines, *terminal.about_model(model, columns), f"written to {asked.out}"]))
 
 
-@opt.command(*opt.TABLE, opt.KEPT_COLUMNS, *opt.MEASURE, *opt.RULES, opt.AS_JSON)
-def columns(asked: Asked) -> None:
+@opt.command(*opt.TABLE, opt.KEPT_COLUMNS, *opt.MEASURE, *opt.FOLDS, *opt.RULES, opt.AS_JSON)
+def columns_command(asked: Asked) -> None:
     """Choose -r columns from which every group can be rebuilt.
 
     It says which columns these are, who gains and who pays.
@@ -111,12 +103,11 @@ def columns(asked: Asked) -> None:
       fairpca columns people.csv --group sex -r 5
       fairpca columns survey.parquet --group sex --weight w -r 8 --json
     """
+    asked = opt.changed(asked, **{option.name: option.default for option in opt.JUDGED})
     with progress(asked.json) as show:
         from fairpca.cli import work
 
-        no_model = {str(option.name): option.default for option in opt.JUDGED}
-        kept = work.columns_of(asked, asked.components)
-        found, origin, _ = work.judge(opt.changed(asked, **no_model), show, kept)
+        found, origin, _ = work.judge(asked, show, keep_columns=True)
     if asked.json:
         put(work.figures_as_json(found, origin, False).rstrip())
         return
@@ -125,7 +116,7 @@ def columns(asked: Asked) -> None:
 
 
 @opt.command(opt.MODEL, opt.DATA, *opt.FILES, opt.SCORES_OUT, opt.KEEP, opt.QUIET)
-def transform(asked: Asked) -> None:
+def transform_command(asked: Asked) -> None:
     """Write the scores of rows, in their order, under a model.
 
     For example:
@@ -143,7 +134,7 @@ def transform(asked: Asked) -> None:
 
 
 @opt.command(opt.MODEL, opt.AS_JSON)
-def inspect(asked: Asked) -> None:
+def inspect_command(asked: Asked) -> None:
     """Show what is in a model file.
 
     For example:
@@ -155,23 +146,18 @@ def inspect(asked: Asked) -> None:
     from fairpca.cli import work
 
     _, model, fitted = work.load(asked.model)
-    standardized = model.get_params().get("standardize", False)  # erasing needs none
     if asked.json:
-        found = {name[:-1]: value for name, value in vars(model).items() if name.endswith("_")}
-        found |= {"model": repr(model), "standardized": standardized, "imputed": bool(fitted.fill)}
-        found |= {"columns": fitted.features, "categories": fitted.categories}
-        found |= {"group": fitted.groups, "feature_names": found.pop("feature_names_in", None)}
+        standardized = model.get_params().get("standardize", False)  # erasing needs none
+        found = {"model": repr(model), "standardized": standardized}
+        found |= {"imputed": bool(fitted.fill), "columns": fitted.features}
+        found |= {"categories": fitted.categories, "group": fitted.groups}
+        found |= {name[:-1]: value for name, value in vars(model).items() if name.endswith("_")}
         if hasattr(model, "columns_"):
             found["kept"] = model.get_feature_names_out()
         put(json.dumps(plain_json(found), indent=1))
         return
-    put("\n".join(terminal.about_model(model, fitted.groups)))
     size = f"{model.n_features_in_} columns"
     if hasattr(model, "n_components_"):
         size = f"{model.n_components_} components of {size}"
-    how = ", missing values filled in" if fitted.fill else ""
-    how += ", standardised" if standardized else ""
-    put(f"{model!r}: {size}{how}")
-
-
-ALL = [report, audit, fit, columns, transform, inspect]
+    size += ", missing values filled in" if fitted.fill else ""
+    put("\n".join([*terminal.about_model(model, fitted.groups), f"{model!r}: {size}"]))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from inspect import getdoc
+from math import inf
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,36 +27,27 @@ def _rank(text: str) -> int | float:
     raise click.BadParameter(f"{text!r}; pass a number such as 3, or a share such as 0.8.")
 
 
-class _Number(click.FloatRange):
-    """A number in a range; NaN is in none."""
+def _number(least: float, most: float = inf, kind: type[float] = float) -> Callable[[str], float]:
+    """A function that reads numbers in a range."""
 
-    name = "number"
+    def read(text: str) -> float:
+        with suppress(ValueError):
+            if least <= (number := kind(text)) <= most:
+                return number
+        limit = f"of at least {least}" if most == inf else f"from {least} to {most}"
+        whole = "whole " if kind is int else ""
+        raise click.BadParameter(f"{text!r}; pass a {whole}number {limit}.")
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Refuse what is not a number in the range."""
-        number = super().convert(value, param, ctx)
-        return number if number == number else self.fail("pass a number.", param, ctx)
-
-
-class _Whole(click.IntRange):
-    """A whole number in a range."""
-
-    name = "whole number"
+    return read
 
 
-class Option(click.Option):
-    """An option with a heading."""
-
-    heading: str
+_whole = partial(_number, kind=int)
 
 
 def _option(
     heading: str, names: str, takes: Any, text: str, default: Any = None, **more: Any
-) -> Option:
-    """An option that takes a text, whose kind is named, one of a list, or a number.
-
-    A flag takes nothing, "".
-    """
+) -> click.Option:
+    """An option that takes a text, one of a list, a number, or nothing (""), for a flag."""
     how: dict[str, Any] = {"help": text, **more}
     if takes == "":
         how["is_flag"], default = True, bool(default)
@@ -66,12 +58,10 @@ def _option(
     else:
         how |= {"type": takes, "metavar": "N"}
     if not how.get("required"):
-        how |= {
-            "default": default,
-            "show_default": default not in (None, ()) and default is not False,
-        }
-    option = Option(names.split(), multiple=default == (), **how)
-    option.heading = heading
+        how["default"] = default
+    how["show_default"] = default not in (None, ()) and default is not False
+    option = click.Option(names.split(), multiple=default == (), **how)
+    vars(option)["heading"] = heading
     return option
 
 
@@ -108,64 +98,57 @@ COLUMNS = [
     _column("--impute", ["median"], "Fill in missing numbers with medians."),
     _column("--missing-group", "NAME", "Name a group of rows without one."),
 ]
-#: How errors are measured, between which groups, in which folds.
+#: How errors are measured, and between which groups; parameters of all estimators here.
 MEASURE = [
     _choice("--standardize/--no-standardize", "", "Divide columns by their deviation.", True),
     _choice("--normalize", "", "Measure errors as shares of each group's variation."),
-    _choice("--min-group-size", _Whole(1), "Smaller groups are not compared.", 1),
+    _choice("--min-group-size", _whole(1), "Smaller groups are not compared.", 1),
     _choice(
-        "--small-groups", ["error", "merge", "ignore"], "How to treat smaller groups.", "error"
+        "--small-groups",
+        ["error", "merge", "ignore"],
+        "Refuse, merge or ignore smaller groups.",
+        "error",
     ),
-    _choice("--cv", _Whole(0), "Folds of held-out people that tell how far to go; 0: none.", 10),
-    _choice("--seed", _Whole(0), "Another number makes other folds.", 0),
 ]
-COMPONENTS = _start(
-    "--components -r", _rank, "How many, or the share of variance each group keeps.", 0.7
-)
-KEPT_COLUMNS = _start("--components -r", _Whole(1), "How many columns to keep.", required=True)
+FOLDS = [
+    _choice("--cv", _whole(0), "Folds of held-out people that tell how far to go; 0: none.", 10),
+    _choice("--seed", _whole(0), "Another number makes other folds.", 0),
+]
+COMPONENTS = _start("--components -r", _rank, "How many, or the variance each group keeps.", 0.7)
+KEPT_COLUMNS = _start("--components -r", _whole(1), "How many columns to keep.", required=True)
 #: How far to go from PCA towards equal errors.
 CHOICE = [
     _choice(
         "--constraint",
         ["pareto", "no_worse", "none"],
-        "Go on as long as a group gains (pareto, the default), until the harmed group is as badly "
-        "off as under PCA (no_worse), or to equal errors (none).",
+        "Give the worst-described group the smallest error there is (pareto, the default), make "
+        "errors equal with nobody above PCA's worst (no_worse), or equal at any price (none).",
     ),
-    _choice("--max-disparity", _Number(0), "Let errors differ by no more than this."),
-    _choice("--max-error-increase", _Number(0), "Let the overall error rise by this share."),
-    _choice("--max-group-increase", _Number(0), "Let each group's error rise by this share."),
-    _choice("--alpha", _Number(0, 1), "Use this weighting; 1 is plain PCA."),
-    _choice(
-        "--criterion", ["loss", "error", "variance"], "Serve the worst-off group best (MinMaxPCA)."
-    ),
+    _choice("--max-disparity", _number(0), "Let errors differ by no more than this."),
+    _choice("--max-error-increase", _number(0), "Let the overall error rise by this share."),
+    _choice("--max-group-increase", _number(0), "Let each group's error rise by this share."),
+    _choice("--alpha", _number(0, 1), "Use this weighting; 1 is plain PCA."),
+    _choice("--criterion", ["loss", "error", "variance"], "Serve the worst-off best (MinMaxPCA)."),
 ]
 #: The rules of the verdict.
 RULES = [
-    _choice("--judge-from", _Whole(2), "Groups of fewer rows are listed, not judged.", 30),
+    _choice("--judge-from", _whole(2), "Groups of fewer rows are listed, not judged.", 30),
     _choice("--reference", "GROUP", "Compare with this group, not with all others."),
-    _choice("--small-gap", _Number(0), "Call a gap below this small; 0.05 is 5 %.", 0.05),
+    _choice("--small-gap", _number(0), "Call a gap below this small; 0.05 is 5 %.", 0.05),
 ]
 #: A model to be judged, and what else to look at.
 JUDGED = [
     _start("--model", "MODEL", "Judge this file, written by fairpca fit, as it is."),
-    _start(
-        "--loadings",
-        "FILE",
-        "Judge the PCA in this CSV file: a row per column, with name, mean, scale, weights.",
-    ),
+    _start("--loadings", "FILE", "Judge the PCA in this CSV: rows of name, mean, scale, weights."),
     _choice("--probes", "", "Let classifiers guess the group from the scores."),
     _column("--target-positive", "VALUE", "The value of --target that counts as chosen."),
 ]
 GATE = [
-    _start(
-        "--fail-above",
-        _Number(0),
-        "Exit with 1 if a group is reliably worse off by more; 0.1 is 10 %.",
-    ),
+    _start("--fail-above", _number(0), "Exit with 1 if a group is reliably worse by more than N."),
     _start(
         "--fail-on",
         ["interval", "estimate"],
-        "Compare the lower end of the interval, or the bare figure.",
+        "Compare with the lower end of the interval, or with the bare figure.",
         "interval",
     ),
 ]
@@ -181,13 +164,12 @@ PAGE = [
     _output("--model-card", "FILE", "Also write a card in Markdown."),
 ]
 MODEL_OUT = _output("--out -o", "FILE", "The model file to write; - prints it.", required=True)
-SCORES_OUT = _output(
-    "--out -o", "FILE", "CSV or Parquet file for the scores; - prints CSV.", required=True
-)
+SCORES_OUT = _output("--out -o", "FILE", "CSV or Parquet of scores; - prints CSV.", required=True)
 KEEP = _output("--keep", "COLUMN", "Copy columns, such as an id.", ())
 
 TABLE = [OPTIONAL_DATA, *FILES, *COLUMNS]
-FIT = [*TABLE, COMPONENTS, *MEASURE, *CHOICE, *RULES]
+SETTINGS = [COMPONENTS, *MEASURE, *FOLDS]
+FIT = [*TABLE, *SETTINGS, *CHOICE, *RULES]
 
 
 def command(*parameters: click.Parameter) -> Callable[[Callable[[Asked], None]], click.Command]:
@@ -199,7 +181,7 @@ def command(*parameters: click.Parameter) -> Callable[[Callable[[Asked], None]],
 
         text, title, examples = (getdoc(function) or "").partition("For example:")
         epilog = f"\b\n{title}{examples}"  # \b keeps its lines apart
-        name, own = function.__name__, [*parameters]
+        own, name = [*parameters], function.__name__.removesuffix("_command")
         return _Command(name, callback=run, params=own, help=text, epilog=epilog)
 
     return make
@@ -220,7 +202,7 @@ class _Command(click.Command):
 
 def values(asked: Asked, options: Sequence[click.Parameter]) -> dict[str, Any]:
     """The values of these options, by their names."""
-    return {str(option.name): getattr(asked, str(option.name)) for option in options}
+    return {option.name: getattr(asked, option.name) for option in options}
 
 
 def changed(asked: Asked, **new: Any) -> Asked:
@@ -228,16 +210,16 @@ def changed(asked: Asked, **new: Any) -> Asked:
     return Asked(**(vars(asked) | new))
 
 
-def words(asked: Asked, *options: Option) -> list[str]:
+def words(asked: Asked, *options: click.Option) -> list[str]:
     """The options that are not at their defaults, as they are typed."""
     said: list[str] = []
     for option in options:
-        value = getattr(asked, str(option.name))
+        value = getattr(asked, option.name)
         if value == option.default:
             continue
         if isinstance(value, bool):
-            said += option.opts if value else option.secondary_opts
-        else:
-            each = value if isinstance(value, tuple) else [value]
-            said += [word for one in each for word in (option.opts[0], str(one))]
+            said.append(option.opts[0] if value else option.secondary_opts[0])
+            continue
+        for one in value if isinstance(value, tuple) else [value]:
+            said += [option.opts[0], str(one)]
     return said

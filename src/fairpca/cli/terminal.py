@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -26,8 +25,8 @@ def put(text: str, stream: TextIO | None = None, **style: Any) -> None:
     """Print lines without the control characters that names and labels may hold."""
     stream = stream or sys.stdout
     lines = "\n".join(printable(line) for line in text.split("\n"))
-    known = lines.encode(stream.encoding, "replace").decode(stream.encoding)
-    click.secho(known, file=stream, **style)
+    encoding = stream.encoding or "utf-8"  # characters that it lacks are printed as "?"
+    click.secho(lines.encode(encoding, "replace").decode(encoding), file=stream, **style)
 
 
 def print_line(line: str) -> None:
@@ -58,7 +57,7 @@ _ENDINGS = {"out": ".html", "model_card": ".md", "model": ".safetensors"}
 
 
 @contextmanager
-def outputs(reads: Sequence[str | None], **names: str | None) -> Iterator[dict[str, Path]]:
+def outputs(asked: Any, **names: str | None) -> Iterator[dict[str, Path]]:
     """Temporary files that, once complete, get the given names or are printed for ``-``.
 
     Refuses two names for one file, files that the command reads, and endings of another format.
@@ -66,16 +65,16 @@ def outputs(reads: Sequence[str | None], **names: str | None) -> Iterator[dict[s
     from fairpca._tables.atomic import refuse_inputs, replacing
 
     seen, paths = dict[str, str](), dict[str, Path]()
+    models = (vars(asked).get(name) for name in ("model", "loadings"))
+    reads = [*asked.data, *filter(None, models)]
     with ExitStack() as stack:
         for option, name in names.items():
             if name is None:
                 continue
             if (other := seen.setdefault(realpath(name), option)) != option:
-                first, second = (f"--{word.replace('_', '-')}" for word in (other, option))
-                raise ValueError(
-                    f"{first} and {second} both name {name!r}; give each its own file."
-                )
-            refuse_inputs(name, filter(None, reads))
+                both = f"--{other} and --{option}".replace("_", "-")
+                raise ValueError(f"{both} both name {name!r}; give each its own file.")
+            refuse_inputs(name, reads)
             (stem, given), ending = splitext(name), _ENDINGS.get(option, "")
             if ending and given.lower() not in ("", ending):
                 raise ValueError(f"{name}: this writes {ending}; pass {stem}{ending} as its name.")
@@ -87,11 +86,9 @@ def outputs(reads: Sequence[str | None], **names: str | None) -> Iterator[dict[s
 def _printing() -> Iterator[Path]:
     """A temporary file that is printed if the block ends without an error."""
     with tempfile.TemporaryDirectory(prefix="fairpca-") as folder:
-        temporary = Path(folder, "content")
-        yield temporary
-        with temporary.open("rb") as content:
-            shutil.copyfileobj(content, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        content = Path(folder, "content")
+        yield content
+        sys.stdout.buffer.write(content.read_bytes())
 
 
 def write_text(path: Path, text: str) -> None:
@@ -123,11 +120,8 @@ def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
 
     said, own = say(audit), audit.provenance
     put(said.headline, fg=_COLOURS[said.tone], bold=True)
-    put("\n".join([said.lead, said.to_do, *(f"! {notice}" for notice in said.notices)]))
-    for what, name, n_rows, reason in audit.left_out:
-        put(f"left out: {name or f'{n_rows:,} {what}'}, {reason}")
-    for note in notes:
-        put(note)
+    notices = [f"! {notice}" for notice in said.notices]
+    put("\n".join([said.lead, said.to_do, *notices, *lines_left_out(audit), *notes]))
     others = "others" if own.reference is None else group_names(audit)[own.reference]
     reading = "share lost" if audit.verdict.by_share else "error"
     heads = [", ".join(own.group_columns) or "group", "people", f"{reading} against {others}"]
@@ -138,14 +132,22 @@ def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
         gap = f"{gap} ({note})" if gap and note else gap or note
         rows.append([row["name"], row["n"], gap, row["share"], str(row["change"])])
     put(_table(heads, rows))
-    how = [about(audit), f"{100 * own.thresholds.level:g} % intervals"]
-    how[1:1] = ["plain PCA judged on held-out people"]
+    how = about(audit)
     if own.fitted_here:
-        how[1:2] = [
-            "standardised" if own.standardized else "columns as they are",
-            f"judged on held-out people ({own.n_folds} folds)",
-        ]
-    put("\n".join([", ".join(how), *about_scores(audit)]))
+        how += ", standardised" if own.standardized else ", columns as they are"
+        how += f", judged on held-out people ({own.n_folds} folds)"
+    else:
+        how += ", plain PCA judged on held-out people"
+    how += f", {100 * own.thresholds.level:g} % intervals"
+    put("\n".join([how, *about_scores(audit)]))
+
+
+def lines_left_out(audit: Audit | ModelAudit) -> list[str]:
+    """Which columns and how many rows are not used, and why."""
+    from fairpca.report.text import counted
+
+    left_out = [(name or counted(n_rows, "row"), why) for _, name, n_rows, why in audit.left_out]
+    return [f"left out: {what}, {why}" for what, why in left_out]
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -167,19 +169,15 @@ def print_columns(audit: Any) -> None:
     from fairpca.report.text import figure
 
     kept, fit = audit.kept, audit.fit
-    put(f"usual choice: {', '.join(kept.usual)}")
-    put(f"fair choice: {', '.join(kept.fair)}")
     usual, fair = figure(fit.pca_errors.max()), figure(fit.fair_errors.max())
     proof = "the best there is" if fit.certified else "not proven the best"
+    put(f"usual choice: {', '.join(kept.usual)}\nfair choice: {', '.join(kept.fair)}")
     put(f"largest error, on the training rows: usual choice {usual}, fair choice {fair}, {proof}")
     put(f"no projection to {len(kept.fair)} numbers has less than {figure(kept.lower_bound)}")
 
 
 def about_model(model: Any, columns: Sequence[str]) -> list[str]:
-    """The errors of a fitted estimator by group, of held-out people if there are any.
-
-    ``columns`` name the groups.
-    """
+    """The errors of a model by group, of held-out people if known; ``columns`` name the groups."""
     from fairpca._audit.record import group_name
     from fairpca.report.text import figure, percent, worse
 
@@ -187,12 +185,10 @@ def about_model(model: Any, columns: Sequence[str]) -> list[str]:
     rows = [[name, f"{n:,}"] for name, n in zip(names, model.group_sizes_, strict=True)]
     heads = [", ".join(columns) or "group", "people"]
     if hasattr(model, "change_"):  # an eraser
-        gap, before = figure(model.mean_gap_, model.raw_mean_gap_), figure(model.raw_mean_gap_)
-        moved = f"{percent(model.change_)} of the variance moved"
-        return [
-            _table(heads, rows),
-            f"variance between the group means: {gap}, before {before}; {moved}",
-        ]
+        raw = model.raw_mean_gap_
+        gap, before = figure(model.mean_gap_, raw), figure(raw)
+        between = f"variance between the group means: {gap}, before {before}"
+        return [_table(heads, rows), f"{between}; {percent(model.change_)} of the variance moved"]
     keeps_columns, held_out = hasattr(model, "columns_"), hasattr(model, "held_out_changes_")
     start = "baseline" if keeps_columns else "held_out_pca" if held_out else "pca"
     first = getattr(model, f"{start}_group_errors_")

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
+from importlib.resources import files
 from os.path import basename
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,10 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+import fairpca
 from fairpca import FairColumns, FairPCA, FairPCACV, GroupEraser, MinMaxPCA, audit, audit_model
 from fairpca._audit.judge import for_sizes
-from fairpca._audit.record import Audit, LeftOut, ModelAudit, with_group_columns
+from fairpca._audit.record import AnyAudit, Audit, LeftOut, ModelAudit, with_group_columns
 from fairpca._audit.verdict import Case, gaps_of, groups_above
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.projection import encoder_of
@@ -37,6 +39,7 @@ from fairpca._tables.read import Table, is_query, open_table
 from fairpca._tables.write import write_scores
 from fairpca.cli import options as opt
 from fairpca.cli.options import Asked, changed
+from fairpca.cli.terminal import lines_left_out
 from fairpca.datasets import load_checkup
 from fairpca.exceptions import noted
 from fairpca.report import Origin, sentences
@@ -45,137 +48,111 @@ from fairpca.report.text import counted, display_names, in_a_row, percent, perce
 SCHEMA_VERSION = 2  # version of audit.schema.json, the format of --json
 EXCEEDED, CANNOT_JUDGE = 1, 3  # exit codes
 
-_TO_MODEL = " --out model.safetensors"
-
 _MOST_COLUMNS, _FEW_SUBSETS = 100, 5000  # so the page's section on columns takes seconds
 
-#: Why columns have no role: the code of the reader of tables, and words for people.
+#: Why columns have no role: words for some codes of the reader of tables.
 _NOT_USED = {
     "text": "no numbers (--encode uses text)",
-    "date": "dates are no numbers",
-    "empty": "empty",
     "identifier": "looks like an id (--features uses it)",
     "row numbers": "looks like row numbers (--features uses it)",
     "index": "a column without a name, as pandas writes its index",
-    "other": "no numbers",
 }
 
 
 def estimator_of(asked: Asked, sizes: NDArray[np.int64]) -> FairProjection:
     """The estimator that ``fit`` saves and ``report`` judges, for groups of these sizes."""
-    shared = _shared(asked)
-    own = ("constraint", "alpha", "max_disparity", "max_error_increase", "max_group_increase")
-    given: dict[str, Any] = {name: v for name in own if (v := getattr(asked, name)) is not None}
-    if asked.criterion is not None:
-        if given:
-            other = next(iter(given)).replace("_", "-")
-            raise ValueError(
-                f"--criterion {asked.criterion} is for MinMaxPCA, which knows no --{other}; pass "
-                "one of them."
-            )
-        return MinMaxPCA(asked.components, criterion=asked.criterion, **shared)
+    r, shared = asked.components, opt.values(asked, opt.MEASURE)
+    given = {name: v for name, v in opt.values(asked, opt.CHOICE).items() if v is not None}
+    criterion = given.pop("criterion", None)
+    if criterion is not None and given:
+        other = next(iter(given)).replace("_", "-")
+        raise ValueError(
+            f"--criterion {criterion} is for MinMaxPCA, which knows no --{other}; pass one of them."
+        )
+    if criterion is not None:
+        return MinMaxPCA(r, criterion=criterion, **shared)
     if asked.constraint == "none":
         given["constraint"] = None
     if asked.alpha is not None or asked.cv == 0:
-        return FairPCA(asked.components, **given, **shared)
-    folds: dict[str, Any] = {"cv": asked.cv, "random_state": asked.seed or None}
-    return for_sizes(FairPCACV(asked.components, **folds, **given, **shared), sizes)
+        return FairPCA(r, **given, **shared)
+    folds = {"cv": asked.cv, "random_state": asked.seed or None}
+    return for_sizes(FairPCACV(r, **folds, **given, **shared), sizes)
 
 
-def columns_of(asked: Asked, r: int, **more: Any) -> FairColumns:
-    """The estimator that keeps ``r`` columns."""
-    return FairColumns(r, **more, **_shared(asked))
-
-
-def _shared(asked: Asked) -> dict[str, Any]:
-    """The parameters that all estimators here have."""
-    names = ("standardize", "normalize", "min_group_size", "small_groups")
-    return {name: getattr(asked, name) for name in names}
-
-
-def _folds(asked: Asked) -> FoldRule:
-    return FoldRule(asked.cv or 10, asked.seed)
-
-
-def fit(
-    asked: Asked, path: Path, show: Progress
-) -> tuple[FairProjection, Sequence[str], list[str]]:
+def fit(asked: Asked, path: Path, show: Progress) -> tuple[Any, Sequence[str], list[str]]:
     """Fit and save a model; returns it, the columns of its groups, and cautions and notes."""
-    how: dict[str, Any] = {"folds": _folds(asked), "whole": False}
-    with prepared_table(asked, show, **how) as (prepared, _), noted() as caught:
+    with prepared_table(asked, show, whole=False) as (prepared, _), noted() as caught:
         show("fitting")
         model = estimator_of(asked, prepared.moments.counts)
         model.fit_moments(prepared.moments)
         save(model, prepared.roles, path)
         quick = {"ranks": [model.n_components_], "n_points": 2, "progress": show}
-        found = _audit_of(asked, prepared, **quick)
+        found = with_left_out(_audit_of(asked, prepared, **quick), prepared.record)
     said, cautions = sentences.say(found), [str(warning.message) for warning in caught]
     if found.verdict.case is not Case.REMEDY:  # the fair version is not advised
         cautions.append(f"{said.headline} {said.to_do}")
-    cautions += said.notices
-    lines = [*(f"! {text}" for text in cautions), *notes_on(prepared.record)]
+    lines = [f"! {text}" for text in (*cautions, *said.notices)]
+    lines += [*lines_left_out(found), *notes_on(prepared.record)]
     return model, prepared.roles.groups, lines
 
 
 def judge(
-    asked: Asked, show: Progress, estimator: Any = None, with_columns: bool = False
+    asked: Asked, show: Progress, *, keep_columns: bool = False, both: bool = False
 ) -> tuple[Audit | ModelAudit, Origin, Audit | None]:
-    """The audit of PCA, of a model or of an estimator, and where it comes from.
+    """The audit of PCA, of a model or of keeping columns, and where it comes from.
 
-    With ``with_columns``, also the audit of keeping columns, if the table does not have too many.
+    With ``both``, also the audit of keeping columns, if the table does not have too many.
     """
-    model: Any = None
-    how: dict[str, Any] = {"folds": _folds(asked)}
     if asked.model or asked.loadings:
-        model, how, asked = _model_of(asked)
-    with prepared_table(asked, show, **how) as (prepared, named):
-        by: dict[str, Any] = {"probes": asked.probes, "y": prepared.target}
-        by["pos_label"] = asked.target_positive
-        found: Audit | ModelAudit
-        columns: Audit | None = None
-        if model is None:
-            found = _audit_of(asked, prepared, estimator, **by, progress=show)
-            r, d = found.n_components, len(found.provenance.feature_names)
-            if with_columns and r < d <= _MOST_COLUMNS and all(g.n > 1 for g in found.groups):
-                kept = columns_of(asked, r, max_subsets=_FEW_SUBSETS)
-                columns = _audit_of(asked, prepared, kept)
-        elif prepared.streamed:
+        return *_judge_model(asked, show), None
+    measure, columns = opt.values(asked, opt.MEASURE), None
+    estimator = FairColumns(asked.components, **measure) if keep_columns else None
+    with prepared_table(asked, show) as (prepared, named):
+        found = _audit_of(asked, prepared, estimator, progress=show, **_scores(asked, prepared))
+        r, d = found.n_components, len(found.provenance.feature_names)
+        if both and r < d <= _MOST_COLUMNS and all(g.n > 1 for g in found.groups):
+            kept = FairColumns(r, max_subsets=_FEW_SUBSETS, **measure)
+            columns = _audit_of(asked, prepared, kept)
+        origin = _origin(named, prepared, found)
+    if not keep_columns:
+        step = _fit_command(changed(asked, cv=0), more="--max-error-increase {step}")
+        origin = replace(origin, fit_command=_fit_command(asked, *opt.CHOICE), step_command=step)
+    return with_left_out(found, prepared.record), origin, columns
+
+
+def _judge_model(asked: Asked, show: Progress) -> tuple[ModelAudit, Origin]:
+    """The audit of a fitted model, and where it comes from."""
+    model, fitted, asked = _model_of(asked)
+    with prepared_table(asked, show, fitted=fitted, folds=None) as (prepared, named):
+        if prepared.streamed:
             raise ValueError(
                 f"{prepared.table.name} is too large to keep in memory, which the audit of a model "
                 "needs; take a sample of the rows with a query."
             )
-        else:
-            by |= _rules(asked, prepared)
-            own = audit_model(model, prepared.data, prepared.sensitive_features, **by)
-            found = with_group_columns(own, prepared.roles.groups)
-        found = replace(found, left_out=[*found.left_out, *left_out(prepared.record)])
-        origin = _origin(named, prepared, found.provenance.alternative)
-        if model is None and estimator is None:
-            origin = replace(
-                origin,
-                fit_command=_typed(asked, opt.COMPONENTS, *opt.MEASURE, *opt.CHOICE) + _TO_MODEL,
-            )
-            smaller = (
-                _typed(changed(asked, cv=0), opt.COMPONENTS, *opt.MEASURE)
-                + " --max-error-increase {step}"
-            )
-            origin = replace(origin, step_command=smaller + _TO_MODEL)
-        return found, origin, columns
+        options = _rules(asked, prepared) | _scores(asked, prepared)
+        found = audit_model(model, prepared.data, prepared.sensitive_features, **options)
+        found = with_group_columns(found, prepared.roles.groups)
+        return with_left_out(found, prepared.record), _origin(named, prepared, found)
 
 
 def _audit_of(asked: Asked, prepared: Prepared, fair: Any = None, **options: Any) -> Audit:
     """The audit of PCA and ``fair``, by default the estimator that the options ask for."""
     X = prepared.moments if prepared.streamed else prepared.data
-    fair = estimator_of(asked, prepared.moments.counts) if fair is None else fair
+    fair = fair or estimator_of(asked, prepared.moments.counts)
     options |= _rules(asked, prepared)
     found = audit(X, prepared.sensitive_features, fair, **options)
     return with_group_columns(found, prepared.roles.groups)
 
 
 def _rules(asked: Asked, prepared: Prepared) -> dict[str, Any]:
-    """The arguments that audits of models and of estimators have in common."""
+    """The options that all audits have in common."""
     more = {"sample_weight": prepared.sample_weight, "random_state": asked.seed}
     return opt.values(asked, opt.RULES) | more
+
+
+def _scores(asked: Asked, prepared: Prepared) -> dict[str, Any]:
+    """The options about the use of scores."""
+    return {"probes": asked.probes, "y": prepared.target, "pos_label": asked.target_positive}
 
 
 def compare(found: Audit | ModelAudit, gate: Asked) -> tuple[int, str]:
@@ -211,13 +188,13 @@ def figures_as_json(found: Audit | ModelAudit, origin: Origin, with_rows: bool, 
     return json.dumps(own | found.to_dict(with_rows) | more, indent=1) + "\n"
 
 
-def _model_of(asked: Asked) -> tuple[Any, dict[str, Any], Asked]:
-    """The model, how to read its rows, and the request with its columns."""
+def _model_of(asked: Asked) -> tuple[Any, Roles | None, Asked]:
+    """The model, the roles of its columns, if it knows them, and the request with its columns."""
     own = "--model" if asked.model else "--loadings"
     if asked.model is not None and asked.loadings is not None:
         raise ValueError("--model and --loadings both name what is judged; pass one of them.")
     rest = changed(asked, group=(), target=None, weight=None, seed=0)
-    if given := opt.words(rest, *opt.COLUMNS, opt.COMPONENTS, *opt.MEASURE, *opt.CHOICE):
+    if given := opt.words(rest, *opt.COLUMNS, *opt.SETTINGS, *opt.CHOICE):
         raise ValueError(
             f"{own} is judged as it is, with its own columns and components; leave out {given[0]}."
         )
@@ -225,46 +202,42 @@ def _model_of(asked: Asked) -> tuple[Any, dict[str, Any], Asked]:
         raise ValueError(f"{own} needs rows to be judged by: name a file too.")
     if asked.loadings is not None:
         model, names = _read_loadings(asked.loadings)
-        return model, {}, changed(asked, features=tuple(names))
+        return model, None, changed(asked, features=tuple(names))
     model, _, fitted = load(str(asked.model))
-    return model, {"fitted": fitted}, changed(asked, group=asked.group or fitted.groups)
+    return model, fitted, changed(asked, group=asked.group or fitted.groups)
 
 
 def _read_loadings(path: str) -> tuple[Pipeline, list[str]]:
     """The PCA that a table of weights describes, and the names of its columns.
 
-    A row for each column of the data: ``name``, ``mean``, ``scale`` (1 if it is left out), and a
-    weight in each further column, one for each component. Weights need not be
-    orthonormal: loadings that were multiplied by deviations or rotated span the same space, and the
-    space is what is judged.
+    A row for each column of the data: ``name``, ``mean``, ``scale`` (1 if it is left out) and the
+    weights. These need not be orthonormal: loadings that were multiplied by deviations or rotated
+    span the same space, which is what is judged.
     """
     with open(path, newline="", encoding="utf-8-sig") as stream:
-        rows = list(csv.DictReader(stream))
-    heads = list(rows[0]) if rows else []
-    components = [head for head in heads if head not in ("name", "mean", "scale")]
-    if not {"name", "mean"} <= {*heads} or not components:
-        raise ValueError(
-            f"{path} does not hold weights: it needs columns 'name', 'mean' (0 if nothing was "
-            "subtracted), 'scale' (if columns were divided) and one for each component, and a row "
-            "for each column of the data."
-        )
+        rows: list[dict[str, Any]] = list(csv.DictReader(stream))
     try:
-        mean = np.array([float(row["mean"]) for row in rows])
-        scale = np.array([float(row.get("scale", 1)) for row in rows])
-        weights = np.array([[float(row[head]) for head in components] for row in rows])
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{path}: a mean, scale or weight is no number ({error}).") from None
-    if not (np.isfinite([*mean, *weights.flat]).all() and (scale > 0).all()):
+        names = [row.pop("name") for row in rows]
+        mean = np.array([row.pop("mean") for row in rows], float)
+        scale = np.array([row.pop("scale", 1) for row in rows], float)
+        weights = np.array([[*row.values()] for row in rows], float)
+        d, r = weights.shape
+        usable = r and np.isfinite([*mean, *weights.flat]).all() and (scale > 0).all()
+    except (KeyError, TypeError, ValueError):
+        usable = False
+    if not usable:
         raise ValueError(
-            f"{path}: means and weights must be finite numbers, and scales must be positive."
+            f"{path} does not hold weights: it needs a row for each column of the data, with its "
+            "'name', its 'mean' (0 if nothing was subtracted), its 'scale', if it was divided, and "
+            "a weight for each component; all finite numbers, and scales above 0."
         )
-    (d, r), (basis, triangle) = weights.shape, np.linalg.qr(weights)
+    basis, triangle = np.linalg.qr(weights)
     sizes = np.abs(np.diag(triangle))
     if r > d or sizes.min() <= 1e-10 * sizes.max():
         raise ValueError(
             f"{path}: the {r} columns of weights depend on each other; keep one for each component."
         )
-    scaler, pca, names = StandardScaler(), PCA(n_components=r), [row["name"] for row in rows]
+    scaler, pca = StandardScaler(), PCA(n_components=r)
     scaler.mean_, scaler.scale_, scaler.var_ = mean, scale, scale**2
     scaler.n_features_in_ = pca.n_features_in_ = d
     scaler.feature_names_in_ = np.asarray(names, object)
@@ -272,14 +245,15 @@ def _read_loadings(path: str) -> tuple[Pipeline, list[str]]:
     return Pipeline([("scale", scaler), ("pca", pca)]), names
 
 
-def _origin(asked: Asked, prepared: Prepared, estimator: str) -> Origin:
+def _origin(asked: Asked, prepared: Prepared, found: Audit | ModelAudit) -> Origin:
     """Where an audit comes from, and how to repeat it."""
-    source = prepared.table.name
+    source, inputs = prepared.table.name, prepared.table.inputs
     if not asked.data:
         source = "check-up data (NHANES 2017–2018)"
+        inputs = [str(files("fairpca.datasets") / "checkup.csv.gz")]
     elif not is_query(asked.data[0]):  # a page may be passed on, so it names no folders
         source = basename(source.rstrip("/")) or source
-    sha256, inputs = "", prepared.table.inputs
+    sha256 = ""
     if len(inputs) == 1 and Path(inputs[0]).is_file():
         with open(inputs[0], "rb") as stream:
             sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -291,44 +265,59 @@ def _origin(asked: Asked, prepared: Prepared, estimator: str) -> Origin:
         notes=notes_on(prepared.record),
         model_file=basename(asked.model or asked.loadings or ""),
         command=shlex.join(["fairpca", *click.get_current_context().obj]),
-        code="" if asked.loadings else _code(asked, prepared, estimator),
+        code=_code(asked, found.provenance.alternative),
     )
 
 
-def _typed(asked: Asked, *options: opt.Option) -> str:
-    """The command ``fit`` for the same data, with these options."""
-    words = opt.words(asked, *opt.COLUMNS, *opt.FILES, *options)
-    return shlex.join(["fairpca", "fit", *asked.data, *words])
+def _fit_command(asked: Asked, *options: click.Option, more: str = "") -> str:
+    """The command that fits to the same data."""
+    options = (*opt.COLUMNS, *opt.FILES, *opt.SETTINGS, *options)
+    words = ["fairpca", "fit", *asked.data, *opt.words(asked, *options)]
+    return " ".join([shlex.join(words), *filter(None, [more]), "--out model.safetensors"])
 
 
-def _code(asked: Asked, prepared: Prepared, estimator: str) -> str:
+def _code(asked: Asked, estimator: str) -> str:
     """Python code that repeats the audit."""
-    labels, made = "table.sensitive_features", estimator.partition("(")[0]
+    labels, table = "table.sensitive_features", "load_checkup()"
     if asked.data:
         source = asked.data[0] if len(asked.data) == 1 else [*asked.data]
-        given = arguments(asked, *opt.COLUMNS, *opt.FILES)
-        names, lines = ["read_table"], [f"table = read_table({_call(repr(source), **given)})"]
+        table = f"read_table({_call(repr(source), **arguments(asked, *opt.COLUMNS, *opt.FILES))})"
     else:
-        group = asked.group[0]
-        labels = labels if group == "age_group" else f"table.{group}"
-        names, lines = (
-            [],
-            ["from fairpca.datasets import load_checkup", "", "table = load_checkup()"],
-        )
-    if asked.model is None:
-        function, first = "audit", ["table.data", labels, estimator]
-        names += [made]
-    else:
-        function, first = "audit_model", [f"load_model({asked.model!r})", "table.data", labels]
-        names += ["load_model"]
-    first += ["sample_weight=table.sample_weight"] if asked.weight else []
-    first += ["y=table.target"] if asked.target else []
-    rules = [option for option in opt.RULES if getattr(asked, str(option.name)) != option.default]
-    options = opt.values(asked, rules)
-    options |= {"probes": asked.probes or None, "pos_label": asked.target_positive}
-    call = _call(*first, **options, random_state=asked.seed or None)
-    imports = f"from fairpca import {', '.join(sorted([function, *names]))}"
-    return "\n".join([imports, *lines, f"result = {function}({call})"])
+        columns = ", ".join(f"table.{name}" for name in asked.group)
+        columns = columns.replace("age_group", "sensitive_features")
+        labels = columns if len(asked.group) == 1 else f"list(zip({columns}))"
+    given = ["table.data", labels, estimator]
+    if asked.model:
+        given = [f"load_model({asked.model!r})", "table.data", labels]
+    if asked.loadings:
+        given = ["model", "(table.data.to_pandas() - [*mean]) / [*scale]", labels]
+    given += ["sample_weight=table.sample_weight"] if asked.weight else []
+    given += ["y=table.target"] if asked.target else []
+    rules = [option for option in opt.RULES if getattr(asked, option.name) != option.default]
+    named = opt.values(asked, rules) | {"pos_label": asked.target_positive}
+    named |= {"probes": asked.probes or None, "random_state": asked.seed or None}
+    how = "audit_model" if asked.model or asked.loadings else "audit"
+    code = f"table = {table}\nresult = {how}({_call(*given, **named)})"
+    if asked.loadings:
+        code = _WEIGHTS.format(path=asked.loadings) + code
+    if not asked.data:
+        code = f"from fairpca.datasets import load_checkup\n\n{code}"
+    used = sorted(name for name in fairpca.__all__ if f"{name}(" in code)
+    return f"from fairpca import {', '.join(used)}\n{code}"
+
+
+#: Python code that makes a model of a table of weights; see :func:`_read_loadings`.
+_WEIGHTS = """\
+import numpy as np
+import pandas as pd
+from sklearn.decomposition import PCA
+
+weights = pd.read_csv({path!r}, index_col="name")
+mean = weights.pop("mean")
+scale = weights.pop("scale") if "scale" in weights else mean**0
+model = PCA(weights.shape[1])
+model.components_, model.mean_ = np.linalg.qr(weights)[0].T, np.zeros(len(mean))
+"""
 
 
 def _call(*given: str, **named: Any) -> str:
@@ -340,40 +329,41 @@ def _call(*given: str, **named: Any) -> str:
 
 
 @contextmanager
-def prepared_table(asked: Asked, show: Progress, **how: Any) -> Iterator[tuple[Prepared, Any]]:
-    """The rows and moments of a table, which is closed afterwards, and the request.
-
-    The columns in the request are split at commas. Without data, it is the demonstration.
-    """
+def prepared_table(asked: Asked, show: Progress, **how: Any) -> Iterator[tuple[Prepared, Asked]]:
+    """The rows and moments of a table, which is closed afterwards, and the columns asked for."""
     if asked.data:
-        table, group = _opened(asked.data, asked), asked.group
-        unused: list[str] = []
+        table = _opened(asked)
     elif given := opt.words(asked, *opt.FILES):
         raise ValueError(f"{given[0]} says how to read a file; name the file too.")
     else:
-        people = load_checkup()
-        groups = {"age_group": people.sensitive_features, "sex": people.sex}
-        groups["ethnicity"] = people.ethnicity
-        table = open_table(dict(zip(people.feature_names, people.data.T, strict=True)) | groups)
-        group = asked.group or ["age_group"]
-        unused = [name for name in groups if name not in split_names(group, groups)]
-    split = {
-        name: split_names(getattr(asked, name), table.columns) for name in ("features", "drop")
-    }
-    split |= {"group": split_names(group, table.columns), "drop": [*split["drop"], *unused]}
+        table, asked = _demonstration(asked)
+    names = {name: getattr(asked, name) for name in ("group", "features", "drop")}
+    split = {name: split_names(given, table.columns) for name, given in names.items()}
     asked = changed(asked, **split)
-    how |= {"drop_missing": asked.drop_missing, "progress": show}
+    how.setdefault("folds", FoldRule(asked.cv or 10, asked.seed))
+    how |= arguments(asked, *opt.COLUMNS) | {"drop_missing": asked.drop_missing}
     with closing(table):
-        yield prepare(table, **arguments(asked, *opt.COLUMNS), **how), asked
+        yield prepare(table, progress=show, **how), asked
 
 
-def _opened(data: Sequence[str], asked: Asked) -> Table:
+def _opened(asked: Asked) -> Table:
     reading = arguments(asked, *opt.FILES)
     reading.pop("drop_missing", None)
-    return open_table(data[0] if len(data) == 1 else [*data], **reading)
+    return open_table(asked.data[0] if len(asked.data) == 1 else [*asked.data], **reading)
 
 
-def arguments(asked: Asked, *options: opt.Option) -> dict[str, Any]:
+def _demonstration(asked: Asked) -> tuple[Table, Asked]:
+    """The demonstration data; columns of groups that are not asked for are no features."""
+    people = load_checkup()
+    groups = {"age_group": people.sensitive_features, "sex": people.sex}
+    groups["ethnicity"] = people.ethnicity
+    group = split_names(asked.group, groups) or ["age_group"]
+    drop = [*asked.drop, *(name for name in groups if name not in group)]
+    features = dict(zip(people.feature_names, people.data.T, strict=True))
+    return open_table(features | groups), changed(asked, group=group, drop=drop)
+
+
+def arguments(asked: Asked, *options: click.Option) -> dict[str, Any]:
     """The options that are set, under the names that :func:`fairpca.read_table` has for them."""
     renamed = {"group": "sensitive_features", "weight": "sample_weight"}
     renamed |= {"missing_value": "missing_values"}
@@ -381,7 +371,7 @@ def arguments(asked: Asked, *options: opt.Option) -> dict[str, Any]:
     return given | ({"header": False} if given.pop("no_header", False) else {})
 
 
-def split_names(values: Sequence[str] | None, known: Mapping[str, object]) -> list[str]:
+def split_names(values: Sequence[str], known: Mapping[str, object]) -> list[str]:
     """Split names at their commas, unless the whole is the name of a column.
 
     Examples
@@ -389,7 +379,7 @@ def split_names(values: Sequence[str] | None, known: Mapping[str, object]) -> li
     >>> split_names(["age, bmi", "income, yearly"], dict.fromkeys(["bmi", "income, yearly"]))
     ['age', 'bmi', 'income, yearly']
     """
-    parts = [part for v in values or () for part in ([v] if v in known else v.split(","))]
+    parts = [part for v in values for part in ([v] if v in known else v.split(","))]
     names = [part if part in known else part.strip() for part in parts]
     return [name for name in names if name]
 
@@ -406,7 +396,7 @@ def write_scores_of(asked: Asked, show: Progress) -> tuple[int, int]:
         how |= {"encoder": np.eye(d) - erased, "shift": model.mean_}
     else:
         how["encoder"] = encoder_of(model)
-    with closing(_opened(asked.data, asked)) as table:
+    with closing(_opened(asked)) as table:
         kept: dict[str, Any] = {"keep": split_names(asked.keep, table.columns), "fitted": fitted}
         roles, _ = choose_roles(table, drop_missing=asked.drop_missing, **kept)
         how["progress"] = partial(show, "writing scores")
@@ -425,28 +415,27 @@ def save(model: FairProjection, roles: Roles, path: Path) -> None:
 def load(path: str) -> tuple[Any, Any, Roles]:
     """A model, its estimator, and what it knows of its columns."""
     model, extra = load_model(path), read_extra(path)
-    names = extra.get("columns", getattr(model, "feature_names_in_", None))
-    columns = () if names is None else tuple(map(str, names))
+    names = extra.get("columns", getattr(model, "feature_names_in_", ()))
+    columns, groups = tuple(map(str, names)), tuple(extra.get("group", ()))
     categories = extra.get("categories", {})
     projection, fill = model, {}
     if isinstance(model, ModelPipeline):
         projection = model[-1]
         features = Roles(columns, categories=categories).feature_names
-        medians = dict(zip(features, model[0].statistics_.tolist(), strict=False))
-        fill = {name: medians[name] for name in columns if name in medians}
-    groups = tuple(extra.get("group") or ())
+        fill = dict(zip(features, model[0].statistics_.tolist(), strict=False))
     return model, projection, Roles(columns, groups, categories=categories, fill=fill)
 
 
-def left_out(record: Record) -> list[LeftOut]:
-    """What the reader left out, for the audit's record."""
-    columns = [
-        LeftOut("column", name, 0, _NOT_USED[reason])
+def with_left_out(found: AnyAudit, record: Record) -> AnyAudit:
+    """The audit with the columns and rows that the reader left out."""
+    more: list[LeftOut] = [
+        LeftOut("column", name, 0, _NOT_USED.get(reason, f"no numbers ({reason})"))
         for name, reason in record.left_out.items()
-        if reason in _NOT_USED
+        if reason != "asked"
     ]
-    rows = [LeftOut("rows", "", record.n_dropped, "missing values")] if record.n_dropped else []
-    return [*columns, *rows]
+    if record.n_dropped:
+        more.append(LeftOut("rows", "", record.n_dropped, "missing values"))
+    return replace(found, left_out=[*found.left_out, *more])
 
 
 def notes_on(record: Record) -> list[str]:
@@ -456,11 +445,8 @@ def notes_on(record: Record) -> list[str]:
         return in_a_row(display_names(names, 40))
 
     notes = []
-    if record.constant:
-        notes.append(f"Columns that do not vary: {listed(record.constant)}.")
-    if record.near_constant:
-        nearly = listed(record.near_constant)
-        notes.append(f"Columns in which nearly all rows have the same value: {nearly}.")
+    if alike := [*record.constant, *record.near_constant]:
+        notes.append(f"Columns in which all or nearly all rows have one value: {listed(alike)}.")
     if record.filled:
         filled = [f"{name} ({n:,})" for name, n in record.filled.items()]
         shares = [f"{label} {percent(share)}" for label, share in record.filled_shares.items()]

@@ -59,3 +59,9 @@ def fair_projection_in(estimator: Any) -> FairProjection:
             "fitted to too many features. Use from_data with the rows."
         )
     return projection
+
+
+def group_options(fair: FairProjection) -> dict[str, Any]:
+    """The parameters that say which groups are compared, and in which units."""
+    names = ("standardize", "min_group_size", "small_groups", "max_groups")
+    return {name: getattr(fair, name) for name in names}

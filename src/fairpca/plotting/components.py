@@ -1,7 +1,7 @@
 """Scores of the rows by group, and weights of the features in the components."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 
@@ -9,10 +9,9 @@ from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._input.checks import check_integer, check_same_order
 from fairpca._input.labels import encode_groups
-from fairpca._moments.group_moments import GroupMoments
 from fairpca._typing import Array
 from fairpca.metrics.reconstruction import refuse_unfitted, steps_to_projection
-from fairpca.plotting._common import axes_for, drawn_projection, escaped, style_of
+from fairpca.plotting._common import axes_for, drawn_projection, escaped, group_options, style_of
 
 
 class ScoresDisplay:
@@ -112,9 +111,8 @@ class LoadingsDisplay:
         fair = isinstance(projection, FairProjection)
         loadings = {"fair PCA" if fair else "PCA": projection.components_}
         if fair and hasattr(projection, "moments_"):
-            pca = FairPCA(projection.n_components_, alpha=1.0)
-            moments = cast(GroupMoments, projection._settle(projection.moments_).moments)
-            loadings["PCA"] = pca.fit_moments(moments).components_
+            pca = FairPCA(projection.n_components_, alpha=1.0, **group_options(projection))
+            loadings["PCA"] = pca.fit_moments(projection.moments_).components_
         if feature_names is None:
             usual = [f"x{j}" for j in range(projection.n_features_in_)]
             feature_names = getattr(projection, "feature_names_in_", usual)

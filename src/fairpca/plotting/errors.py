@@ -14,7 +14,7 @@ from fairpca._estimators.fair_pca import FairPCA
 from fairpca._typing import Array, Codes
 from fairpca.exceptions import quietly
 from fairpca.path import TradeoffPath, tradeoff_path
-from fairpca.plotting._common import axes_for, escaped, fair_projection_in, style_of
+from fairpca.plotting._common import axes_for, escaped, fair_projection_in, group_options, style_of
 
 if TYPE_CHECKING:
     from fairpca import Audit
@@ -31,18 +31,8 @@ class TradeoffDisplay:
     def from_estimator(cls, estimator: Any, *, n_points: int = 41, ax: Any = None) -> Self:
         """Draw the frontier at the rank of a fitted estimator, which may be in a pipeline."""
         fair = fair_projection_in(estimator)
-        if fair.small_groups == "ignore" and fair.small_groups_:
-            raise ValueError(
-                f"the frontier compares all groups, but {fair!r} left out "
-                f"{fair.small_groups_}; leave out their rows, or use small_groups='merge'."
-            )
-        path = tradeoff_path(
-            fair._settle(fair.moments_).moments,
-            n_components=fair.n_components_,
-            n_points=n_points,
-            normalize=fair.normalize,
-            max_groups=fair.max_groups,
-        )
+        options = group_options(fair) | {"normalize": fair.normalize, "n_points": n_points}
+        path = tradeoff_path(fair.moments_, n_components=fair.n_components_, **options)
         return cls(path, (fair.disparity_, fair.reconstruction_error_)).plot(ax)
 
     @classmethod

@@ -20,9 +20,8 @@ from fairpca.report.text import display_names
 #: How many columns and components a chart has room for.
 _MOST_COLUMNS, _MOST_COMPONENTS = 20, 10
 RATES = {
-    "selection_rate": "Selection rate",
-    "true_positive_rate": "True positive rate",
-    "false_positive_rate": "False positive rate",
+    metric: metric.replace("_", " ").capitalize()
+    for metric in ("selection_rate", "true_positive_rate", "false_positive_rate")
 }
 
 
@@ -52,8 +51,7 @@ def charts(audit: AnyAudit, with_rows: bool) -> dict[str, Any]:
     made: dict[str, Any] = {"gaps": _gaps(audit), "rates": _rates(audit)}
     if not isinstance(audit, Audit):
         return made | _columns(audit, [audit.loadings], [audit.column_errors])
-    title = f"remaining difference of {'shares lost' if audit.verdict.by_share else 'errors'}"
-    made |= {kind: {"kind": kind, "title": title} for kind in ("frontier", "errors")}
+    made |= {kind: {"kind": kind} for kind in ("frontier", "errors")}
     curve, names = audit.ranks, group_names(audit)
     ranks = zip(curve.n_components.tolist(), curve.group, curve.pca_gap, strict=True)
     own = [{"r": r, "group": names[g], **gap._asdict()} for r, g, gap in ranks if gap is not None]
@@ -108,16 +106,14 @@ def _rates(audit: AnyAudit) -> dict[str, Any]:
 def _columns(audit: AnyAudit, weights: list[Array], errors: list[Array]) -> dict[str, Any]:
     """Weights of the columns in the components, and what the group of the verdict loses on each."""
     names = display_names(audit.provenance.feature_names, 24)
-    group = audit.verdict.group  # None if nobody is named: then the largest is shown
-    g, _ = max(enumerate(audit.groups), key=lambda own: (own[1].label == group, own[1].n))
-    heavy, lossy = (
-        np.argsort(-values, kind="stable")[:_MOST_COLUMNS].tolist()
-        for values in (np.abs(weights).max(axis=(0, 1)), errors[0][g])
-    )
-    heavy.sort()
+    heavy = np.sort(np.argsort(-np.abs(weights).max(axis=(0, 1)), kind="stable")[:_MOST_COLUMNS])
     drawn = [V[:_MOST_COMPONENTS, heavy].tolist() for V in weights]
-    losses = [own[g, lossy].tolist() for own in errors]
-    return {
-        "loadings": {"kind": "loadings", "columns": [names[j] for j in heavy], "weights": drawn},
-        "columns": {"kind": "columns", "columns": [names[j] for j in lossy], "errors": losses},
-    }
+    shown = [names[j] for j in heavy]
+    made: dict[str, Any] = {"loadings": {"kind": "loadings", "columns": shown, "weights": drawn}}
+    for g, row in enumerate(audit.groups):
+        if row.label == audit.verdict.group:
+            lossy = np.argsort(-errors[0][g], kind="stable")[:_MOST_COLUMNS]
+            losses = [own[g, lossy].tolist() for own in errors]
+            shown = [names[j] for j in lossy]
+            made["columns"] = {"kind": "columns", "columns": shown, "errors": losses}
+    return made

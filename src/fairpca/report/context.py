@@ -30,7 +30,7 @@ def _versions() -> dict[str, str]:
 class Origin:
     """Where the data of a report come from, and how to repeat it."""
 
-    source: str = "data passed to fairpca.audit"  # name of the file, or what the data are
+    source: str = "data passed from Python"  # name of the file, or what the data are
     sha256: str = ""  # checksum of the data, if they are one file
     n_read: int | None = None  # rows in the source
     streamed: bool = False  # whether the rows were too many to be kept in memory
@@ -129,7 +129,9 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
             "python": audit.provenance.alternative,
         }
         steps.insert(place, own)
-    before, after = (abs(steps[i]["disparity"]) for i in (0, place))
+    apart = [abs(step["disparity"]) for step in steps]
+    for step, left in zip(steps, apart, strict=True):
+        step["left"] = figure(left, apart[0])
     at_end = 0 < place == len(steps) - 1
     return {
         "steps": steps,
@@ -140,7 +142,8 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
         ],
         "start": place,
         "held_out": seen is not path,
-        "beyond": at_end and path.parity_reached and after < before / 5,
+        "beyond": at_end and path.parity_reached and apart[place] < apart[0] / 5,
+        "widens": max(apart) > apart[0],
     }
 
 
@@ -170,16 +173,13 @@ def context(
         charts(audit, with_rows),
         audit.provenance,
     )
-    judged, other = sentences.methods(audit)
-    judged_title = judged[0].upper() + judged[1:]
     can_judge = audit.verdict.case is not Case.CANNOT_JUDGE
-    robust = [row for row in audit.groups if row.baseline.robust]
     sections = {
         "groups": True,
         "price": slider and len(slider["steps"]) > 2 and audit.verdict.worse,
         "columns": columns and (can_judge or columns is audit),
         "ranks": can_judge and "ranks" in drawn and len(drawn["ranks"]["marks"]) > 1,
-        "unusual": can_judge and robust,
+        "unusual": can_judge and any(row.baseline.robust for row in audit.groups),
         "guessed": audit.leakage,
         "outcomes": audit.outcomes,
         "scores": "scores-pca" in drawn,
@@ -196,15 +196,11 @@ def context(
         "sections": [name for name, wanted in sections.items() if wanted],
         "title": printable(f"{origin.model_file or origin.source}, by {group_columns}"),
         "group_columns": printable(group_columns),
-        "judged": judged,
-        "alternative": other,
-        "judged_title": judged_title,
-        "other_title": other[0].upper() + other[1:],
+        "methods": sentences.methods(audit),
         "names": names,
         "rows": group_rows(audit),
-        "robust": sorted(robust, key=lambda row: -row.baseline.gap_estimate),
         "against": against,
-        "versus": f"{judged_title}: {'share lost ' * audit.verdict.by_share}against {against}",
+        "versus": f"{'share lost ' * audit.verdict.by_share}against {against}",
         "charts": drawn,
         "slider": slider,
         "columns": columns,

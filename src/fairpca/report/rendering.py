@@ -103,6 +103,7 @@ def _environment() -> Any:
     own = (counted, display_names, figure, in_a_row, percent, printable)
     environment.filters |= {function.__name__: function for function in own}
     environment.filters |= {"markdown": _markdown, "worse": lambda value: worse(value)[0]}
+    environment.filters["capital"] = lambda text: text[0].upper() + text[1:]
     environment.tests["finite"] = isfinite
     environment.globals["vega"] = lambda: javascript().replace("</script", r"<\/script")
     environment.globals["rates"] = {"auc": "AUC", "accuracy": "Accuracy"} | RATES

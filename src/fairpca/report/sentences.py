@@ -11,15 +11,8 @@ from typing import Any
 
 from fairpca._audit.record import Audit, DecidingColumn, Interval, ModelAudit, group_name
 from fairpca._audit.verdict import Case, Reason, Remedy, gaps_of
-from fairpca.report.text import (
-    counted,
-    display_names,
-    figure,
-    in_a_row,
-    percent,
-    percent_range,
-    worse,
-)
+from fairpca.report import text
+from fairpca.report.text import counted, figure, in_a_row, percent, worse
 
 AnyAudit = Audit | ModelAudit
 
@@ -50,7 +43,7 @@ def say(audit: AnyAudit) -> Said:
 
 def group_names(audit: AnyAudit, limit: int = 40) -> dict[Any, str]:
     """Names of the groups by their labels, short and all different."""
-    shown = display_names([row.name for row in audit.groups], limit)
+    shown = text.display_names([row.name for row in audit.groups], limit)
     return {row.label: name for row, name in zip(audit.groups, shown, strict=True)}
 
 
@@ -62,7 +55,7 @@ def name(audit: AnyAudit, label: Any) -> str:
 def full_name(audit: AnyAudit, label: Any) -> str:
     """A group at its first mention, with its columns: “sex = men”."""
     own = group_name(label, audit.provenance.group_columns, full=True)
-    return f"“{display_names([own], 60)[0]}”"
+    return f"“{text.display_names([own], 60)[0]}”"
 
 
 def against(audit: AnyAudit, label: Any) -> str:
@@ -120,7 +113,7 @@ def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
         headline = f"No gap beyond chance between {between}."
     lead = (
         f"The largest difference is {percent(abs(gap.value))} ({name(audit, label)}, "
-        f"{percent_range(gap.low, gap.high)}): not conclusive, a gap this size could be random."
+        f"{text.percent_range(*gap[1:])}): not conclusive, a gap this size could be random."
     )
     to_do = "Nothing needs to be done."
     detectable = max(verdict.detectable_gap or inf, 0.001)  # 0.1 % is the least we name
@@ -149,7 +142,7 @@ def _gap(audit: AnyAudit) -> tuple[str, str, str]:
         f"{' (a small gap)' if verdict.small else ''}"
     )
     lead = (
-        f"The gap is statistically reliable ({percent_range(gap.low, gap.high)}; {row.n:,} of "
+        f"The gap is statistically reliable ({text.percent_range(gap.low, gap.high)}; {row.n:,} of "
         f"{origin.n_rows:,} people)."
     )
     gaps = gaps_of(audit.groups, verdict.by_share)
@@ -247,7 +240,7 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
             f"{judged(audit)} describes {best} better than everyone else, but it cannot be judged "
             "who is worse off.",
             f"The others together are described worse: {best} is {percent(-gap.value)} better "
-            f"({percent_range(-gap.high, -gap.low)}). None of them is reliably so by itself.",
+            f"({text.percent_range(-gap.high, -gap.low)}). None of them is reliably so by itself.",
             "Join the other groups, or collect more rows of them, and run again.",
         )
     if reason is Reason.ONE_VALUE_DECIDES:
@@ -256,7 +249,7 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
         columns = in_a_row([f"“{column.name}”" for column in deciding])
         return (
             f"This cannot be judged yet: {'one value decides' if one else 'few rows decide'}.",
-            " ".join(map(about_column, deciding)),
+            " ".join(about_column(audit, column) for column in deciding),
             f"Correct {columns}, or leave {'them' if deciding[1:] else 'it'} out, and run again.",
         )
     if reason is Reason.NOTHING_COMPRESSED:
@@ -281,19 +274,23 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
     )
 
 
-def about_column(column: DecidingColumn) -> str:
-    """A sentence on a column that depends on few rows."""
+def about_column(audit: AnyAudit, column: DecidingColumn) -> str:
+    """What depends on few rows of a column."""
     start, rows = f"Column “{column.name}”", counted(column.n_rows, "row")
-    makes = "makes" if column.n_rows == 1 else "make"
-    share = f"which {makes} up {percent(column.share_of_variance)} of its variance"
+    these, make = ("This row", "makes up") if column.n_rows == 1 else ("These rows", "make up")
+    share = f"which {make} {percent(column.share_of_variance)} of its variance"
     # Show the value as it stands in the data, so that it can be found there.
     value, other = f"{column.value or 0:.12g}".replace("-", "−"), figure(column.next_value)
+    end = f"; the most extreme of all other values is {other}."
+    said = f"{start} holds {value} in {rows}{end}"
     if column.near_constant:
-        return f"{start} is {other} in all but {rows}, {share}."
-    end = f"the most extreme of all other values is {other}."
-    if column.value is None:
-        return f"{start} hangs on {rows}, {share}; {end}"
-    return f"{start} holds {value} in {rows}; {end}"
+        said = f"{start} is {other} in all but {rows}, {share}."
+    elif column.value is None:
+        said = f"{start} hangs on {rows}, {share}{end}"
+    if column.group is None:
+        return said
+    of_error = f"{percent(column.share_of_error)} of the error of {name(audit, column.group)}"
+    return f"{said} {these} {make} {of_error}."
 
 
 def _gains_and_payments(audit: AnyAudit) -> str:
@@ -312,7 +309,7 @@ def _notices(audit: AnyAudit) -> list[str]:
     """What must not be overlooked."""
     verdict, least = audit.verdict, audit.provenance.thresholds.judge_from
     changed, said = verdict.remedy not in (Remedy.NOT_TRIED, Remedy.IS_PCA), []
-    if verdict.readings_agree is False or (verdict.other_group is not None and not verdict.worse):
+    if verdict.other_group is not None and not verdict.readings_agree:
         named = [verdict.group if verdict.worse else None, verdict.other_group]
         named = named[::-1] if verdict.by_share else named
         first, second = ("no group" if label is None else name(audit, label) for label in named)
@@ -333,7 +330,7 @@ def _notices(audit: AnyAudit) -> list[str]:
                 f"{percent(row.change_estimate)} more error for it."
             )
     if verdict.reason is not Reason.TOO_FEW_ROWS:
-        said += [about_column(column) for column in audit.columns if not column.decides]
+        said += [about_column(audit, column) for column in audit.columns if not column.decides]
     if isinstance(audit, Audit):
         return said + [
             f"The limit {budget.name} = {figure(budget.wanted)} is not met: the best that was "

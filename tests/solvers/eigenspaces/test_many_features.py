@@ -167,10 +167,11 @@ def test_growing_basis_needs_products_and_traces_only():
 
 @pytest.mark.parametrize("difference", [1e-4, 1e-8, 1e-11])
 @pytest.mark.parametrize("limits", [{}, {"max_error_increase": 0.01}], ids=str)
-def test_groups_that_are_nearly_alike_are_told_apart_as_well(difference, limits):
+def test_groups_that_are_nearly_alike_are_told_apart_as_well(difference, limits, monkeypatch):
     """Far from PCA the matrices are as small as the difference; so must residuals be."""
+    growing_bases(monkeypatch, start=200)
     rng = np.random.default_rng(0)
-    d = 120
+    d = 200
     A, E = (rng.normal(size=(2 * d, d)) * np.arange(1, d + 1) ** -0.5 for _ in range(2))
     C = A.T @ A / len(A)
     operand = Operand(np.stack([C, C + difference * E.T @ E]), np.array([0.6, 0.4]))
@@ -186,7 +187,7 @@ def test_groups_that_are_nearly_alike_are_told_apart_as_well(difference, limits)
 def test_an_eigenvector_that_the_start_of_the_basis_misses_is_found(problem, monkeypatch):
     """The start is orthogonal to a direction that the matrices do not mix with others."""
     growing_bases(monkeypatch, start=200)
-    d, rank = 240, 3
+    d, rank = 280, 3
     start = np.random.default_rng(0).standard_normal((rank + 8, d))
     rng = np.random.default_rng(1)
     hidden = rng.normal(size=d)
@@ -197,6 +198,7 @@ def test_an_eigenvector_that_the_start_of_the_basis_misses_is_found(problem, mon
     C = np.array([beside @ F.T @ F @ beside + 400 * np.outer(hidden, hidden) for F in factors])
     operand = Operand(C, np.array([0.6, 0.4]))
     found, exact = solve(problem, operand, rank), solve_exact(Eigenspaces(operand, rank), problem)
+    assert isinstance(found.found_in, GrowingBasis)
     np.testing.assert_allclose(found.errors, exact.errors, rtol=1e-9)
     np.testing.assert_allclose(found.pca.errors, exact.pca.errors, rtol=1e-9)
     assert abs(found.gap) < 1e-9

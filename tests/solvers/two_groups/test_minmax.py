@@ -51,9 +51,9 @@ def test_ties_go_to_the_other_group_when_one_decides():
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_growing_basis_finds_what_the_dense_solver_does(criterion, monkeypatch):
     growing_bases(monkeypatch, start=200)
-    d, r = 240, 3
+    d, r = 320, 3
     rng = np.random.default_rng(9)
-    X = rng.normal(size=(500, d)) * np.geomspace(5, 0.1, d)
+    X = rng.normal(size=(500, d)) * np.geomspace(5, 0.01, d)
     groups = np.where(np.arange(500) < 180, "a", "b")
     X[:180] = X[:180][:, rng.permutation(d)] + 0.3
     moments = GroupMoments.from_data(X, groups)

@@ -7,7 +7,15 @@ from functools import cache
 import numpy as np
 import pytest
 from helpers.families import diagonal, sampled, spaces_of
-from helpers.inside import Eigenspaces, Operand, RobustProblem, growing_bases, solve, solve_robust
+from helpers.inside import (
+    Eigenspaces,
+    GrowingBasis,
+    Operand,
+    RobustProblem,
+    growing_bases,
+    solve,
+    solve_robust,
+)
 
 
 def objective(errors, shares, problem):
@@ -63,12 +71,13 @@ def test_a_kink_on_a_jump():
 
 def test_growing_basis_finds_what_the_dense_solver_does(monkeypatch):
     growing_bases(monkeypatch, start=200)
-    d = 240
+    d = 320
     rng = np.random.default_rng(4)
-    factors = rng.normal(size=(2, 60, d)) * np.geomspace(4, 0.1, d)
-    operand = Operand(np.einsum("gna,gnb->gab", factors, factors) / 60, np.array([0.7, 0.3]))
+    factors = rng.normal(size=(2, 40, d)) * np.geomspace(4, 0.1, d)
+    operand = Operand(np.einsum("gna,gnb->gab", factors, factors) / 40, np.array([0.7, 0.3]))
     problem = RobustProblem(50.0, 1.0, sizes=(140, 60))
     grown = solve(problem, operand, 3)
+    assert isinstance(grown.found_in, GrowingBasis)
     dense = solve_robust(Eigenspaces(operand, 3), problem)
     assert grown.value == pytest.approx(dense.value, rel=1e-10)
 

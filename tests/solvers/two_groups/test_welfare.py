@@ -10,6 +10,7 @@ import pytest
 from helpers.families import diagonal, sampled, spaces_of
 from helpers.inside import (
     Eigenspaces,
+    GrowingBasis,
     Operand,
     WelfareProblem,
     growing_bases,
@@ -80,13 +81,14 @@ def test_a_group_without_variance_leaves_the_choice_to_the_other():
 
 def test_growing_basis_finds_what_the_dense_solver_does(monkeypatch):
     growing_bases(monkeypatch, start=200)
-    d, r = 240, 3
+    d, r = 320, 3
     rng = np.random.default_rng(9)
-    X = rng.normal(size=(500, d)) * np.geomspace(5, 0.1, d)
+    X = rng.normal(size=(500, d)) * np.geomspace(5, 0.01, d)
     X[:180] = X[:180][:, rng.permutation(d)] + 0.3
     operand = GroupMoments.from_data(X, np.arange(500) < 180).operand()
     problem = WelfareProblem(2.0)
     grown = solve(problem, operand, r)
+    assert isinstance(grown.found_in, GrowingBasis)
     dense = solve_welfare_of_two(Eigenspaces(operand, r), problem)
     assert grown.value == pytest.approx(dense.value, rel=1e-9)
     assert abs(grown.gap) < 1e-9 * operand.traces.max()

@@ -25,7 +25,7 @@ const whole = (marks) => {
   return all.filter((_, i) => i % every === 0);
 };
 const atPosition = [{ filter: "datum.i == position" }];
-const remaining = (title) => number("disparity", title, { sort: "descending" });
+const atStep = number("i", "step", { axis: { tickMinStep: 1, format: "d" } });
 
 const kinds = {
   intervals({ marks, title, unit }) {
@@ -45,16 +45,16 @@ const kinds = {
       ],
     };
   },
-  frontier({ title }) {
+  frontier() {
     const start = path.start, marks = path.steps.map(({ disparity, cost }, i) => ({ i, disparity, cost: 100 * cost }));
     const ends = [{ ...marks[0], name: "PCA" }, { ...marks[start], name: "this report" }].slice(0, start ? 2 : 1);
     return {
       data: { values: marks },
       height: 260,
       params: [{ name: "position", value: start }],
-      encoding: { x: remaining(title), y: number("cost", "overall error, % above PCA") },
+      encoding: { x: atStep, y: number("cost", "overall error, % above PCA") },
       layer: [
-        { mark: { type: "line", strokeWidth: 2.5 }, encoding: { order: { field: "i", type: "quantitative" } } },
+        { mark: { type: "line", strokeWidth: 2.5 } },
         {
           data: { values: ends },
           layer: [
@@ -66,17 +66,17 @@ const kinds = {
       ],
     };
   },
-  errors({ title }) {
-    const marks = path.groups.flatMap(([g, group]) => path.steps.map(({ disparity, changes }, i) =>
-      ({ i, g, group, disparity, change: changes[g] === null ? null : 100 * changes[g] }))).filter(({ change }) => change !== null);
+  errors() {
+    const marks = path.groups.flatMap(([g, group]) => path.steps.map(({ changes }, i) =>
+      ({ i, g, group, change: changes[g] === null ? null : 100 * changes[g] }))).filter(({ change }) => change !== null);
     const y = number("change", "error of each group, % above PCA");
     return {
       data: { values: marks },
       height: 260,
       params: [{ name: "position", value: path.start }],
-      encoding: { x: remaining(title), color: byGroup(marks) },
+      encoding: { x: atStep, color: byGroup(marks) },
       layer: [
-        { mark: { type: "line", strokeWidth: 2.5 }, encoding: { y, order: { field: "i", type: "quantitative" } } },
+        { mark: { type: "line", strokeWidth: 2.5 }, encoding: { y } },
         { transform: atPosition, mark: { type: "rule", strokeDash: [3, 3], opacity: 0.4 }, encoding: { color: { value: "var(--soft)" } } },
         { transform: atPosition, mark: { type: "point", filled: true, size: 120, opacity: 1 }, encoding: { y, shape: { ...byGroup(marks), scale: groupScale(marks, (g) => shapes[g % 7]) }, tooltip: tip(["group", "group"], ["change", "% above PCA"]) } },
       ],

@@ -52,9 +52,7 @@ function makeClickable(id) {
     if (event.type === "pointermove" && event.buttons !== 1) return;
     const box = svg.getBoundingClientRect();
     const x = ((event.clientX - box.left) * svg.viewBox.baseVal.width) / box.width - view.origin()[0];
-    const wanted = view.scale("x").invert(x);
-    const distances = path.steps.map((step) => Math.abs(step.disparity - wanted));
-    slider.value = distances.indexOf(Math.min(...distances));
+    slider.value = Math.round(view.scale("x").invert(x));
     follow();
   };
   for (const kind of ["pointerdown", "pointermove"]) svg.addEventListener(kind, move);
