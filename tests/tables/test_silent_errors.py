@@ -108,6 +108,11 @@ def test_a_column_that_is_blank_at_first_is_not_called_empty():
     assert read_table("late.csv", "sex", drop="late").feature_names == ["x"]
 
 
+def test_a_column_of_nothing_but_codes_for_missing_values_is_empty():
+    write("codes.csv", x=X[:, 0], y=[" -"] * 60, sex=SEX)
+    assert read_table("codes.csv", "sex", missing_values="-").record.left_out == {"y": "empty"}
+
+
 def test_shuffled_row_numbers_of_a_large_table():
     n, rng = 60_000, np.random.default_rng(0)
     columns = {f"a{j}": rng.normal(size=n) for j in range(41)}

@@ -204,7 +204,8 @@ def choose_roles(
     blank = [name for name, why in left_out.items() if why == "empty"]
     for batch in table.batches(labels=blank) if blank else ():  # the first rows tell not enough
         for name, column in zip(blank, batch.columns, strict=True):
-            if column.null_count < len(column):
+            late = {str(value).strip() for value in column.drop_null().unique().to_pylist()}
+            if late.difference(table.missing):
                 fact = f"{name!r} is blank in the first rows of {table.name}, but not later"
                 raise TableError("categories", fact, f"leave it out, drop=[{name!r}]", column=name)
     texts = [name for name in chosen if encode and table.columns[name].kind == "text"]

@@ -156,8 +156,9 @@ class Table:
     ) -> None:
         self.name, self._reading = name, reading  # the name is for messages
         given = reading.missing_values
-        self._missing = [str(v) for v in ([given] if np.isscalar(given) else given)]
-        codes = [float(value) for value in self._missing if files.is_number(value)]
+        #: Texts that stand for a missing number, besides the usual ones.
+        self.missing = [str(v) for v in ([given] if np.isscalar(given) else given)]
+        codes = [float(value) for value in self.missing if files.is_number(value)]
         self._missing_numbers = pa.array(codes, pa.float64())
         self._decimal = reading.decimal or "."
         self.inputs = list(inputs)  # files and folders that must not be written to
@@ -220,7 +221,7 @@ class Table:
         if use != "number":
             return values
         if pa.types.is_string(values.type):
-            texts = _known(values, [*_MISSING, *self._missing])
+            texts = _known(values, [*_MISSING, *self.missing])
             values, odd = _numbers_of(texts, self._decimal, column.flags)
             if odd >= 0:
                 place = self.place_of(first_row + odd + 1)
@@ -466,7 +467,7 @@ def _head_of(table: Table) -> dict[str, Any]:
     for name, texts in zip(table.columns, first.columns, strict=True):
         missing = pc.and_(pc.is_valid(texts), pc.is_null(_known(texts, _MISSING)))
         table._nulls.update(pc.unique(texts.filter(missing)).to_pylist())
-        head[name] = _known(texts, [*_MISSING, *table._missing])
+        head[name] = _known(texts, [*_MISSING, *table.missing])
     return head
 
 
@@ -503,7 +504,7 @@ def _judged(table: Table, column: Column, head: Any) -> Column:
     if odd >= 0:
         mixed = _share(head, _numeral(decimal)) >= _MOSTLY
         return replace(column, odd=(odd + 1, head[odd].as_py()), mixed=mixed)
-    told = table._reading.decimal or len(table._missing) > len(table._missing_numbers)
+    told = table._reading.decimal or len(table.missing) > len(table._missing_numbers)
     marked = pc.any(pc.match_substring(head, "," if decimal == "." else ".")).as_py()
     return replace(column, kind="number", flags=flags, plain=not (told or flags or marked))
 
