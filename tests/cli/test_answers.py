@@ -86,6 +86,7 @@ def test_columns_are_judged_on_held_out_people(tmp_path):
         assert f"{figure:.3g}" in done.stdout
     assert "not proven" not in done.stdout
     assert "-r" in fails("columns", cwd=tmp_path)
+    assert "too few" in run("columns", "-r", "2", "--judge-from", "10000", cwd=tmp_path).stdout
     offered = run("columns", "--help", cwd=tmp_path).stdout
     assert "--group" in offered
     for option in ("--alpha", "--criterion", "--constraint", "--max-disparity"):
@@ -131,6 +132,9 @@ def test_the_python_of_a_page_gives_the_same_figures(people, tmp_path):
     names = {}
     exec(found["origin"]["code"], names)
     assert names["result"].to_dict()["verdict"] == found["verdict"]
+    crossed = numbers("audit", "-g", "sex,age_group", "-r", "2", "--cv", "0", cwd=tmp_path)
+    exec(crossed["origin"]["code"], names)
+    assert names["result"].to_dict()["verdict"] == crossed["verdict"]
 
 
 def test_audit_and_report_say_the_same(people, tmp_path):
