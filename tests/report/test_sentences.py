@@ -125,16 +125,6 @@ def test_without_a_remedy_the_gap_remains():
     assert "Do not use the fair version" in said.to_do
 
 
-@pytest.mark.parametrize(("high", "named"), [(0.4, True), (0.9, False)])
-def test_another_number_of_components_is_named_only_if_that_is_conclusive(high, named):
-    audit = CASES["no remedy"]
-    gaps = [*audit.ranks.pca_gap[:2], Interval(0.1, 0.05, high)]
-    ranks = audit.ranks._replace(group=["men", "men", "women"], pca_gap=gaps)
-    to_do = say(replace(audit, ranks=ranks)).to_do
-    assert ("With 3 components" in to_do) is named
-    assert ("“women”: 10 % worse (5 to 40 %)" in to_do) is named
-
-
 def test_only_changes_that_are_not_reliable_are_called_chance():
     """The worst-off group was set aside in the fit: it pays, and another group gains."""
     small = made_group("small", 40, (7.26, 4.27, 12.0), (0.4, 0.06, 0.85), compared=False)

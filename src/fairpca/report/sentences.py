@@ -216,13 +216,6 @@ def _no_remedy(audit: Audit, gap: Interval) -> tuple[str, str]:
     else:
         tried = f"What the {fair} changes could be chance"
     to_do += f"The gap of {percent(gap.value)} remains: decide whether it can be accepted."
-    curve = audit.ranks
-    for r, label, found in zip(curve.n_components, curve.group, curve.pca_gap, strict=True):
-        if r > audit.n_components and found is not None and found.high < gap.value / 2:
-            size, ends = worse(*found)
-            to_do += f" With {counted(int(r), 'component')} the largest would be that of "
-            to_do += f"{name(audit, label)}: {size} ({ends} %)."
-            break
     return f"{tried}{effect}", to_do
 
 
