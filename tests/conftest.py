@@ -69,7 +69,12 @@ def diabetes_files(tmp_path_factory):
 
 
 def pytest_collection_modifyitems(items):
-    """Refuse names with an address in memory: two workers would not agree on them."""
+    """Refuse names with an address in memory: two workers would not agree on them.
+
+    Spark is slow to start. Its tests come first: one worker has all of them, and none waits at the
+    end for them.
+    """
+    items.sort(key=lambda item: "test_spark" not in item.path.name)
     addresses = [item.nodeid for item in items if " at 0x" in item.nodeid]
     if addresses:
         raise pytest.UsageError(f"give these tests ids: {addresses}")

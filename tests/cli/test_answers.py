@@ -477,7 +477,7 @@ def test_fit_warns_of_a_model_that_the_audit_does_not_advise(people, tmp_path):
     assert "PCA describes" not in advised
 
 
-@pytest.mark.parametrize("sizes", [(2, 1), (4, 1), (12, 2, 1), (40, 1), (60, 50, 2)])
+@pytest.mark.parametrize("sizes", [(2, 1), (12, 2, 1), (40, 1)])
 def test_tiny_groups_are_listed_by_every_command(tmp_path, sizes):
     rng = np.random.default_rng(0)
     groups = np.repeat(["a", "b", "c"][: len(sizes)], sizes)

@@ -34,7 +34,8 @@ def spark_session(master="local[2]", **settings):
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
         builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")
         # Java that lives for a minute gains nothing from being compiled with care.
-        builder = builder.config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")
+        for part in ("driver", "executor"):
+            builder = builder.config(f"spark.{part}.extraJavaOptions", "-XX:TieredStopAtLevel=1")
         for name, value in {"shuffle.partitions": "4", **settings}.items():
             builder = builder.config(f"spark.sql.{name}", value)
         spark = builder.getOrCreate()

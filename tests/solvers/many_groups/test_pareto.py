@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import isclose
 
 import numpy as np
@@ -31,6 +32,7 @@ FAMILIES = {
 }
 
 
+@cache
 def pareto(fam, **limits):
     return solve_pareto(fam, FairProblem(constraint="pareto", **limits), 1e-6)
 
@@ -44,7 +46,7 @@ def path(fam, fractions, constraint="pareto", tol=1e-6):
     return [way.part(fraction) for fraction in fractions]
 
 
-@pytest.fixture(params=FAMILIES)
+@pytest.fixture(params=FAMILIES, scope="module")
 def fam(request):
     return FAMILIES[request.param]()
 
