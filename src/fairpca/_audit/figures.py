@@ -364,7 +364,7 @@ def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[record.De
             record.DecidingColumn(
                 name=name,
                 n_rows=len(at),
-                value=float(values[0]) if len(values) == 1 else None,
+                value=float(values[0]) if hangs and len(values) == 1 else None,
                 next_value=float(next_value),
                 share_of_variance=float(squares[at].sum() / squares.sum()),
                 near_constant=bool(np.ptp(others) == 0),

@@ -99,7 +99,7 @@ class DecidingColumn:
 
     name: str
     n_rows: int  # how many rows lie far from all others
-    value: float | None  # the value of these rows; None if they differ
+    value: float | None  # their value; None if they differ, or if it is that of a person
     next_value: float  # the most extreme value of the other rows, on the same side
     share_of_variance: float  # share of the column's variance that these rows make up
     near_constant: bool  # whether all other rows have one and the same value

@@ -269,6 +269,10 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
 
 def about_column(audit: AnyAudit, column: DecidingColumn) -> str:
     """What depends on few rows of a column."""
+    of_error = f"{percent(column.share_of_error)} of the error of "
+    if column.group is not None and not column.decides:  # the value of a person is not shown
+        whose = name(audit, column.group)
+        return f"One person, most extreme in “{column.name}”, makes up {of_error}{whose}."
     start, rows = f"Column “{column.name}”", counted(column.n_rows, "row")
     these, make = ("This row", "makes up") if column.n_rows == 1 else ("These rows", "make up")
     share = f"which {make} {percent(column.share_of_variance)} of its variance"
@@ -282,8 +286,7 @@ def about_column(audit: AnyAudit, column: DecidingColumn) -> str:
         said = f"{start} hangs on {rows}, {share}{end}"
     if column.group is None:
         return said
-    of_error = f"{percent(column.share_of_error)} of the error of {name(audit, column.group)}"
-    return f"{said} {these} {make} {of_error}."
+    return f"{said} {these} {make} {of_error}{name(audit, column.group)}."
 
 
 def _gains_and_payments(audit: AnyAudit) -> str:
