@@ -79,6 +79,12 @@ def test_what_cannot_be_judged_is_no_pass(name):
     assert verdict.group is None
 
 
+def test_who_pays_is_not_said_where_one_value_decides():
+    rows = [group("a", 1e5), OTHERS, group("tiny", 5.0, 0.3, n=2)]
+    assert made_audit(rows).verdict.unjudged_payers == ["tiny"]
+    assert made_audit(rows, [OUTLIER]).verdict.unjudged_payers == ()
+
+
 def test_a_group_ahead_of_small_others_is_no_all_clear():
     major = group("major", -0.5, n=1000)
     small = [group(label, 0.8, n=20) for label in "bcd"]
