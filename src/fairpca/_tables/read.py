@@ -358,6 +358,7 @@ class Table:
 def _connect(database: str, folder: str) -> Any:
     """A connection that neither writes files nor loads extensions."""
     config: dict[str, Any] = {
+        "memory_limit": "300MB",
         "threads": blas_threads(),
         "temp_directory": folder,
         "autoinstall_known_extensions": False,
