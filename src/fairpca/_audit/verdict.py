@@ -123,7 +123,7 @@ def decide(
     if nothing_compressed:
         reason = Reason.NOTHING_COMPRESSED
     if reason is not None:
-        changes = changes if reason is Reason.TOO_FEW_ROWS else {}  # others say nothing here
+        changes = changes if reason is Reason.TOO_FEW_ROWS else {}  # otherwise they mean nothing
         return Verdict(Case.CANNOT_JUDGE, reason, by_share=by_share, **changes)
     worst, other = headline(gaps, reference), headline(other_gaps, reference)
     worse = [label for label, gap in gaps.items() if gap.direction > 0]

@@ -279,17 +279,17 @@ def first_schema(files: Sequence[TableFile]) -> tuple[Any, set[str]]:
         first = schema if first is None else first
         refuse_twin_names(file.name, [name for name in schema.names if name in first.names])
         refuse_unknown(first.names, schema.names, file.name)
-        folded = [name.casefold() for name in first.names]
-        if len(files) > 1 and len(set(folded)) < len(folded):
-            fact = f"columns of {file.name} differ only in case"
-            raise TableError("twin_columns", fact, "rename them, or read the files one by one")
         types = zip(schema.names, schema.types, strict=True)
         numbers |= {n for n, t in types if pa.types.is_integer(t) or pa.types.is_floating(t)}
+    names = [] if first is None else first.names
+    if len(files) > 1 and len({name.casefold() for name in names}) < len(names):
+        fact = f"columns of {files[0].name} differ only in case"
+        raise TableError("twin_columns", fact, "rename them, or read the files one by one")
     return first, numbers
 
 
 def bad_page(file: TableFile) -> str:
-    """What is wrong with the content of a Parquet file; "" if it can be read."""
+    """The error in the content of a Parquet file; "" if it can be read."""
     try:
         with pq.ParquetFile(file.path) as source:
             for batch in source.iter_batches():

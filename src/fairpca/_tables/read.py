@@ -30,6 +30,7 @@ Kind = Literal["number", "text", "date", "empty", "other"]
 
 HEAD_ROWS, _HEAD_ENTRIES = 20_000, 1 << 21  # first rows, which tell what a column holds
 _BATCH_ROWS, _BATCH_ENTRIES = 1 << 14, 1 << 21  # most rows and entries in a record batch
+_MEMORY = 300  # MB that DuckDB may use, unless there are many columns
 _MOSTLY = 0.75  # A column with this share of numbers is meant to hold numbers.
 _FREQUENT = ("", "N/A", "NA", "NULL", "null")  # looked for in all rows, which takes time
 _MISSING = (
@@ -287,8 +288,8 @@ class Table:
         return f"{self._from}, {point}, columns={{{', '.join(types)}}})"
 
     def _allow_memory(self, n_columns: int) -> None:
-        """Allow 300 MB, or more if there are many columns: a vector of each must fit."""
-        self._connection.execute(f"SET memory_limit='{max(300, 2 * n_columns)}MB'")
+        """Allow more memory if there are many columns: a vector of each must fit."""
+        self._connection.execute(f"SET memory_limit='{max(_MEMORY, 2 * n_columns)}MB'")
 
     def _view_of_csv(self, path: str) -> None:
         """Make a view of a CSV file under its own name, which queries find before the file.
@@ -347,7 +348,7 @@ class Table:
         if "Out of Memory" in said:
             fact = f"reading {mine} needs more memory than is allowed ({said.splitlines()[0]})"
             return TableError("too_large", fact, "name fewer columns, features=[...]")
-        for file in self.files[1:] and self.files:  # DuckDB does not name a file with a bad page
+        for file in self.files:  # DuckDB does not name a file with a bad page
             if file.format == "parquet" and (problem := files.bad_page(file)):
                 return damaged(file.name, problem)
         if not self.files:
@@ -358,7 +359,7 @@ class Table:
 def _connect(database: str, folder: str) -> Any:
     """A connection that neither writes files nor loads extensions."""
     config: dict[str, Any] = {
-        "memory_limit": "300MB",
+        "memory_limit": f"{_MEMORY}MB",
         "threads": blas_threads(),
         "temp_directory": folder,
         "autoinstall_known_extensions": False,

@@ -74,7 +74,7 @@ def measured(audit: AnyAudit) -> str:
 
 
 def both(audit: AnyAudit) -> tuple[str, str]:
-    """What was judged and the alternative, within a sentence."""
+    """Names of what was judged and of the alternative, within a sentence."""
     if isinstance(audit, ModelAudit):
         return "the model", "plain PCA"
     if audit.kept is not None:
@@ -83,18 +83,18 @@ def both(audit: AnyAudit) -> tuple[str, str]:
 
 
 def methods(audit: AnyAudit) -> list[str]:
-    """What was judged and the alternative, in legends and headings."""
+    """The same names in legends and headings."""
     return [method.removeprefix("the ") for method in both(audit)]
 
 
 def judged(audit: AnyAudit) -> str:
-    """What was judged, at the start of a sentence."""
+    """The name of what was judged, at the start of a sentence."""
     subject, _ = both(audit)
     return subject[0].upper() + subject[1:]
 
 
 def about(audit: AnyAudit) -> str:
-    """What was judged, in a line."""
+    """A line on the size of the data and on what was judged."""
     own = audit.provenance
     sizes = f"{counted(own.n_rows, 'row')}, {counted(len(own.feature_names), 'column')}"
     if isinstance(audit, Audit) and audit.kept is not None:
@@ -171,7 +171,7 @@ def _gap(audit: AnyAudit) -> tuple[str, str, str]:
 
 
 def _remedy(audit: Audit, left: Interval) -> tuple[str, str]:
-    """What the fair version does to the gap and to the groups, and what to do."""
+    """The effect of the fair version on the gap and the groups, and the advice."""
     _, fair = methods(audit)
     small_gap, price = audit.provenance.thresholds.small_gap, worse(audit.overall.change.value)[0]
     effect = "more than removes it" if left.value < 0 else f"reduces it to {percent(left.value)}"
@@ -268,7 +268,7 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
 
 
 def about_column(audit: AnyAudit, column: DecidingColumn) -> str:
-    """What depends on few rows of a column."""
+    """A sentence on a column of which few rows decide."""
     of_error = f"{percent(column.share_of_error)} of the error of "
     if column.group is not None and not column.decides:  # the value of a person is not shown
         whose = name(audit, column.group)
@@ -302,7 +302,7 @@ def _gains_and_payments(audit: AnyAudit) -> str:
 
 
 def _notices(audit: AnyAudit) -> list[str]:
-    """What must not be overlooked."""
+    """Warnings that must not be overlooked."""
     verdict, least = audit.verdict, audit.provenance.thresholds.judge_from
     changed, said = verdict.remedy not in (Remedy.NOT_TRIED, Remedy.IS_PCA), []
     if verdict.other_group is not None and not verdict.readings_agree:
