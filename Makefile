@@ -3,7 +3,7 @@ PYTHON ?= python
 # Scripts of the environment that PYTHON is in.
 BIN = $(shell $(PYTHON) -c "import os, sys; print(os.path.dirname(sys.executable))")
 
-NUMERICAL = $(wildcard tests/moments tests/problems tests/solvers tests/estimators)
+NUMERICAL = $(wildcard tests/input tests/moments tests/solvers tests/estimators)
 
 # Kernels of OpenBLAS, each of which rounds in its own way; `make test` has used this machine's own.
 OWN_KERNEL = $(shell $(PYTHON) -c "import numpy, scipy.linalg, threadpoolctl as t; \
