@@ -36,6 +36,20 @@ def test_every_format_equals_memory(kind, data, tmp_path):
     assert fair.feature_names_in_.tolist() == ["x0", "x1", "x2", "x3"]
 
 
+def test_a_row_group_larger_than_the_memory_allowed(tmp_path, monkeypatch):
+    monkeypatch.setattr(read, "_MEMORY", 30)
+    rng, n = np.random.default_rng(0), 250_000
+    X, sex = rng.normal(size=(n, 20)), np.where(rng.random(n) < 0.3, "f", "m")
+    columns = {f"x{j}": column for j, column in enumerate(X.T)} | {"sex": sex}
+    pq.write_table(pa.table(columns), tmp_path / "d.parquet")  # 40 MB, one row group
+    fractions = []
+    moments = GroupMoments.from_files(
+        tmp_path / "d.parquet", sensitive_features="sex", progress=fractions.append
+    )
+    assert_same_moments(moments, GroupMoments.from_data(X, sex))
+    assert len(set(fractions)) > 2  # the progress is that of the engine
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(cuts=st.lists(st.integers(0, 100), max_size=5), rows=st.integers(1, 60))
 def test_any_split_into_files_and_batches(cuts, rows, data, tmp_path_factory):

@@ -194,7 +194,9 @@ class Table:
         source = self._source() if "raw" in uses else self._source(fast, sorted(self._nulls))
         some = "" if limit is None else f" LIMIT {limit}"
         n_rows, last, show = 0, 0.0, progress or (lambda fraction: None)
-        most, cursor = max(1024, _BATCH_ENTRIES // len(sql)), self._connection.cursor()
+        most = max(1024, _BATCH_ENTRIES // len(sql))
+        # Cursors allow other queries meanwhile, but they cannot tell how far they are.
+        cursor = self._connection if progress else self._connection.cursor()
         before = [_identity(file.path) for file in self.files]
         try:
             rows = cursor.sql(f"SELECT {listed} FROM {source}{some}")
@@ -372,9 +374,11 @@ def _connect(database: str, folder: str) -> Any:
         advice = "close other programs that use it, or restore it if it is damaged"
         raise TableError("damaged", fact, advice) from error
     # Names in a query are never Python variables. The statistics of Parquet files ignore NaN, so
-    # DuckDB must not rely on them.
+    # DuckDB must not rely on them. Nor must it load whole row groups, which may exceed the limit.
     connection.execute(
-        "SET python_enable_replacements=false; SET disabled_optimizers='statistics_propagation'; "
+        "SET GLOBAL python_enable_replacements=false; SET GLOBAL enable_external_file_cache=false; "
+        "SET GLOBAL disabled_optimizers='statistics_propagation'; "
+        "SET GLOBAL disable_parquet_prefetching=true; "
         "SET enable_progress_bar=true; SET enable_progress_bar_print=false"
     )
     return connection
