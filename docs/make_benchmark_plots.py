@@ -142,9 +142,7 @@ def write(name, rows):
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(rows[0])
         for row in rows:
-            writer.writerow(
-                value.replace(" x ", "\xa0x\xa0").replace(" %", "\xa0%") for value in row.values()
-            )
+            writer.writerow(value.replace(" %", "\xa0%") for value in row.values())
 
 
 def measured(table, case, competitor):
