@@ -45,9 +45,12 @@ html_theme_options = {
     },
     "show_toc_level": 2,
     "navigation_with_keys": False,
+    "header_links_before_dropdown": 4,  # with these, the header is one line at 1,200 pixels
+    "navbar_persistent": ["search-button"],
 }
 html_show_sourcelink = False
-html_sidebars = {"*": [], "reference/api": []}  # pages without siblings to list
+html_sidebars = {"**": []}  # so that code of 100 columns fits
+smartquotes = False  # options and code in tables stay as they are
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",

@@ -137,11 +137,12 @@ def read(name):
 
 
 def write(name, rows):
-    """Store rows as a table that a page includes."""
+    """Store rows as a table that a page includes; sizes and percentages stay on one line."""
     with (DOCS / name).open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(rows[0])
+        for row in rows:
+            writer.writerow(value.replace(" %", "\xa0%") for value in row.values())
 
 
 def measured(table, case, competitor):
@@ -253,22 +254,6 @@ def draw_growth(folder):
     figure.savefig(folder / "growth.png", dpi=130)
 
 
-def draw_ratios(folder):
-    """Our time in units of the other's, for every row with a competitor."""
-    rows = [row for name in ("competitors", "many_groups", "scale") for row in read(name)]
-    rows = [row for row in rows if row["ratio"]][::-1]
-    figure = Figure(figsize=(9.5, 0.8 + 0.3 * len(rows)), layout="constrained")
-    axis = figure.subplots()
-    places = range(len(rows))
-    axis.axvline(1, color="0.6", linewidth=1)
-    axis.plot([float(row["ratio"]) for row in rows], places, "o", color=OURS)
-    labels = [f"{row['case']} / {row['compared with']}" for row in rows]
-    axis.set_yticks(list(places), labels, fontsize=8)
-    axis.set(xscale="log", xlabel="our time / the other's")
-    axis.grid(axis="x", color="0.9")
-    figure.savefig(folder / "ratios.png", dpi=130)
-
-
 def draw_downstream(folder):
     """Gain of each group in each use of the scores, with its interval; hollow if it holds 0."""
     rows = read("downstream")
@@ -307,7 +292,6 @@ def draw_all() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     write_tables(folder)
     draw_growth(folder)
-    draw_ratios(folder)
     draw_downstream(folder)
 
 

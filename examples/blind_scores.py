@@ -51,7 +51,7 @@ probes = {
 }
 for name, model in variants.items():
     print(
-        f"{name:14} error {model.reconstruction_error_:.2f},",
+        f"{name:18} error {model.reconstruction_error_:.2f},",
         ", ".join(f"{p.name} {p.auc:.2f} ({p.low:.2f} to {p.high:.2f})" for p in probes[name]),
     )
 
