@@ -240,7 +240,7 @@ def _held_out_path(
     two = len(operand.shares) == 2
 
     def along(problem: FairProblem) -> CrossFit:
-        walk = Walk(problem, fairest, operand.shares, operand.compared, fair.tol)
+        walk = Walk(problem, fairest, operand, fair.tol)
         return CrossFit(folds, walk, fairest.basis.shape[1], fair.normalize)
 
     first, last = marks["PCA"].disparity, marks["u-FPCA"].disparity

@@ -21,7 +21,7 @@ Held-out figures flatter the stop that was chosen by them. What is published is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from typing import NamedTuple
 
@@ -45,27 +45,27 @@ _NEAR_PARITY = 0.02  # a disparity below this share of PCA's is noise of the fol
 _GATE = 1.5  # a gain must exceed this many corrected standard errors, or PCA is kept
 
 
+@dataclass
 class CrossFit:
-    """The held-out errors at stops, computed when they are asked for.
+    """The held-out errors at stops, computed when they are asked for."""
 
-    With ``normalize``, errors are shares of each group's own variation.
-    """
-
-    def __init__(self, folds: LeaveOut, walk: Walk, rank: int, normalize: bool) -> None:
-        self._folds, self.walk, self._rank, self._normalize = folds, walk, rank, normalize
-        self._errors: dict[float, Array] = {}
-        self._weights: Array
-        self._variation: Array
-        self.n_eigensolves = 0
+    folds: LeaveOut
+    walk: Walk
+    rank: int
+    normalize: bool  # whether errors are shares of each group's own variation
+    n_eigensolves: int = 0
+    _errors: dict[float, Array] = field(default_factory=dict)  # by stop
 
     def at(self, stops: Iterable[float]) -> Curve:
         """Held-out errors at PCA, at these stops, and at those asked for before."""
-        folds, new = self._folds, sorted({0.0, *map(float, stops)} - self._errors.keys())
+        folds, walk = self.folds, self.walk
+        new = sorted({0.0, *map(float, stops)} - self._errors.keys())
 
         def measure(fold: Fold) -> tuple[Array, Array, Array, int]:
-            operand = fold.operand.relative() if self._normalize else fold.operand
-            bases, n_eigensolves = self.walk.bases(operand, self._rank, new)
-            return *fold.errors(bases), n_eigensolves
+            operand = fold.operand.relative() if self.normalize else fold.operand
+            bases, n_eigensolves = walk.bases(operand, self.rank, new)
+            errors, variation = fold.left_out.errors(bases, fold.mean)
+            return errors, fold.left_out.weights, variation, n_eigensolves
 
         if new:
             found = list(parallel_map(measure, folds, folds.n_threads))
@@ -76,10 +76,8 @@ class CrossFit:
         known = sorted(self._errors)
         errors = np.stack([self._errors[stop] for stop in known], axis=1)
         held_out = HeldOut(errors, self._weights, self._variation, folds.odds, folds.repeats)
-        if self._normalize:
-            held_out = held_out.relative()
-        sides = Sides(self.walk.compared, self.walk.pca.harmed, self.walk.pca.privileged)
-        return Curve(np.array(known), held_out, sides)
+        sides = Sides(walk.operand.compared, walk.pca.harmed, walk.pca.privileged)
+        return Curve(np.array(known), held_out.relative() if self.normalize else held_out, sides)
 
 
 class Sides(NamedTuple):
@@ -118,16 +116,8 @@ class Stop:
     curve: Curve
     chosen: int  # the number of the stop on the curve
     of_folds: Codes  # for each fold, the number of the stop that the other folds choose
-
-    @property
-    def stop(self) -> float:
-        """The stop itself: 0 is PCA, 1 the end of the way."""
-        return float(self.curve.stops[self.chosen])
-
-    @property
-    def honest(self) -> HeldOut:
-        """Sums for PCA, and for each fold at the stop that the other folds choose."""
-        return self.curve.held_out.judged_at(self.of_folds, self.chosen)
+    stop: float  # the stop itself: 0 is PCA, 1 the end of the way
+    honest: HeldOut  # sums for PCA, and for each fold at the stop that the other folds choose
 
 
 def solve_by_folds(
@@ -138,15 +128,17 @@ def solve_by_folds(
     The bound proves only that the projection is optimal at its stop.
     """
     pca = solve(PLAIN_PCA, operand, rank, tol)
-    walk = Walk.without_limits(problem, pca, operand, tol)
+    walk = Walk(replace(problem, max_group_increase=inf), pca, operand, tol)
     cross_fit = CrossFit(folds, walk, rank, normalize)
-    curve = search_stop(cross_fit, problem)
-    chosen, of_folds = choose(curve, problem), np.full(curve.held_out.n_folds, PCA)
+    curve = _up_to_parity(cross_fit) if _is_kind(problem) else _around_limits(cross_fit, problem)
+    held_out = curve.held_out
+    chosen, of_folds = choose(curve, problem), np.full(len(held_out.errors), PCA)
     if chosen != PCA:  # the folds choose a stop again, but not whether to leave PCA
-        of_folds = curve.held_out.choices(
+        of_folds = held_out.choices(
             lambda others: choose(replace(curve, held_out=others), problem, gate=False)
         )
-    stop = Stop(curve, chosen, of_folds)
+    honest = held_out.judged_at(of_folds, chosen)
+    stop = Stop(curve, chosen, of_folds, float(curve.stops[chosen]), honest)
     solution = solve(walk.at(stop.stop), operand, rank, tol, pca)
     solution = replace(
         solution,
@@ -156,10 +148,8 @@ def solve_by_folds(
     return solution, stop
 
 
-def search_stop(cross_fit: CrossFit, problem: FairProblem) -> Curve:
-    """Held-out errors at all stops that :func:`choose` needs to look at."""
-    if _is_kind(problem):
-        return _up_to_parity(cross_fit)
+def _around_limits(cross_fit: CrossFit, problem: FairProblem) -> Curve:
+    """Held-out errors with more stops near the limits, and near the least disparity."""
 
     def fair(curve: Curve) -> Mask:
         return np.asarray(curve.disparity <= problem.max_disparity)
@@ -247,7 +237,7 @@ def _up_to_parity(cross_fit: CrossFit) -> Curve:
     """Held-out errors up to where parity is first passed, with a few more stops near there."""
     one_by_one, at_once = _STOPS[1:, np.newaxis], [_STOPS]
     # More than two groups never change sides, and their searches share the ends of the way.
-    for stops in one_by_one if len(cross_fit.walk.shares) == 2 else at_once:
+    for stops in one_by_one if len(cross_fit.walk.operand.shares) == 2 else at_once:
         curve = cross_fit.at(stops)
         if curve.disparity[-1] <= 0:
             break

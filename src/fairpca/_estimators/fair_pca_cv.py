@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from math import inf
 from numbers import Integral
 from typing import Any, ClassVar, Literal, NoReturn
 
@@ -187,7 +188,7 @@ class FairPCACV(FairPCA):
             for fit_to, judge in zip(parts, parts, strict=True)
         ]
         pca = solve(PLAIN_PCA, operand, rank, self.tol)
-        walk = Walk.without_limits(self._problem(), pca, operand, self.tol)
+        walk = Walk(replace(self._problem(), max_group_increase=inf), pca, operand, self.tol)
         folds = own_spaces or LeaveOut(settled)
         for fold, chosen in zip(folds, self._stop.of_folds.tolist(), strict=True):
             own = fold.operand.relative() if self.normalize else fold.operand

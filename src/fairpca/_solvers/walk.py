@@ -8,8 +8,7 @@ cross-validation. With more groups the largest error or the spread falls evenly.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from math import inf
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from fairpca._problems.solution import Solution
 from fairpca._solvers import spaces_of
 from fairpca._solvers.many_groups.pareto import EfficientFrontier
 from fairpca._solvers.many_groups.spread import SpreadFrontier
-from fairpca._typing import Array, Mask
+from fairpca._typing import Array
 
 
 @dataclass(frozen=True)
@@ -33,23 +32,14 @@ class Walk:
 
     problem: FairProblem
     pca: Solution
-    shares: Array
-    compared: Mask
+    operand: Operand  # of all rows
     tol: float
-
-    @classmethod
-    def without_limits(
-        cls, problem: FairProblem, pca: Solution, operand: Operand, tol: float
-    ) -> Walk:
-        """The way without a limit for each group; the choice of a stop keeps that limit."""
-        problem = replace(problem, max_group_increase=inf)
-        return cls(problem, pca, operand.shares, operand.compared, tol)
 
     def at(self, stop: float) -> FairProblem:
         """The problem whose solution is the projection at this stop."""
         if stop == 0:
             return PLAIN_PCA
-        if len(self.shares) > 2:
+        if len(self.operand.shares) > 2:
             efficient = self.problem.constraint == "pareto"
             return FairProblem(constraint="pareto" if efficient else None, fraction=stop)
         return FairProblem(alpha=self._alpha(stop))
@@ -63,7 +53,7 @@ class Walk:
         tol = max(self.tol, 1e-4)  # held-out errors are far less certain than this
         with single_threaded_blas():
             spaces = spaces_of(operand.compact, rank)
-            if len(self.shares) == 2:
+            if len(self.operand.shares) == 2:
                 towards_parity = np.zeros(2)
                 towards_parity[[self.pca.privileged, self.pca.harmed]] = -1.0, 1.0
                 alphas = [self._alpha(stop) for stop in stops]
@@ -80,6 +70,6 @@ class Walk:
         return (bases if frame is None else [frame @ U for U in bases]), spaces.n_eigensolves
 
     def _alpha(self, stop: float) -> float:
-        p_A = float(self.shares[self.pca.privileged])
+        p_A = float(self.operand.shares[self.pca.privileged])
         end = 1.0 / (1.0 + p_A) if self.problem.constraint == "pareto" else 0.0
         return 1.0 - stop * (1.0 - end)
