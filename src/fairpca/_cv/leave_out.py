@@ -51,7 +51,7 @@ class LeaveOut:
         self.repeats = np.array([repeat for repeat, _ in self._members], np.intp)
         left_out, weights = np.stack([of_repeats[r][f] for r, f in self._members], axis=1)
         self._refuse_unjudged(left_out)
-        parts, total = weights.sum(axis=1), float(self._repeats[0].weights.sum())
+        parts, total = weights.sum(axis=1), float(self._repeats[0]._sums.weights.sum())
         self.odds = float(np.mean(parts / (total - parts)))
         k, d = len(cells.groups), settled.moments.n_features
         few = isinstance(self._repeats[0]._sums, FewRows)

@@ -390,7 +390,7 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         operand = settled.measured(self.normalize)
         n, d = int(settled.moments.counts.sum()), operand.n_features
         limit, wanted = min(n, d), self.n_components
-        if operand.compact.matrices is None and not isinstance(wanted, Integral):
+        if operand.products_only and not isinstance(wanted, Integral):
             raise ValueError(
                 f"n_components={wanted} would need all eigenvalues of matrices with {d} rows; with "
                 "so many features pass an integer, for example n_components=20."

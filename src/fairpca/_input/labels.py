@@ -59,15 +59,14 @@ def encode_few_groups(
     codes, labels = encode_groups(groups, rows.n_rows)
     check_group_labels(labels, np.bincount(codes), max_groups, min_group_size)
     coded = CodedLabels(codes, labels.tolist())
-    warn_of_group_columns(rows, coded if getattr(groups, "ndim", 0) == 1 else groups)
+    if rows.feature_names is not None:
+        warn_of_group_columns(rows, coded if getattr(groups, "ndim", 0) == 1 else groups)
     return coded
 
 
 def warn_of_group_columns(rows: Rows, groups: Any) -> None:
     """Warn that a column of a data frame is the group, or one of the columns that were crossed."""
-    names, n = rows.feature_names, rows.n_rows
-    if names is None:
-        return
+    names, n = rows.feature_names or [], rows.n_rows
     columns = [groups] if isinstance(groups, CodedLabels) else _label_columns(groups)[0]
     what = "the group" if len(columns) == 1 else "one of the sensitive features"
     for codes, labels in [encode_groups(column, n) for column in columns]:

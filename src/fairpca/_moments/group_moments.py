@@ -344,7 +344,9 @@ class GroupMoments:
         return cells
 
     def _keep(self, *, folds: bool = False, outcomes: bool = False) -> GroupMoments:
-        """Moments of the same rows, with all other axes summed away."""
+        """Moments of the same rows, with all other axes summed away; targets go with outcomes."""
+        if self.n_targets and not outcomes:
+            return self.select(range(self.n_features - self.n_targets))._keep(folds=folds)
         if (folds or not self.n_folds) and (outcomes or self.outcomes is None):
             return self
         kept, cells = copy(self), self._cells.copy()
@@ -404,6 +406,8 @@ class GroupMoments:
 
     def _renamed(self, names: Mapping[Label, Label]) -> GroupMoments:
         """Moments of the same rows with some groups renamed; groups of one name become one."""
+        if not names:
+            return self
         labels = [names.get(label, label) for label in self.groups.tolist()]
         renamed, cells = copy(self), self._cells.copy()
         renamed.groups = label_vector(sort_labels(list(dict.fromkeys(labels))))

@@ -143,7 +143,7 @@ class ImplicitMoments:
 class ImplicitOperand(Operand):
     """Second moments known by their products only."""
 
-    matrices = None
+    matrices, products_only = None, True
 
     def __init__(self, moments: ImplicitMoments, centers: Array, compared: Mask | None) -> None:
         scale, weights, self._rows = moments._divisors, moments.weights, moments._rows

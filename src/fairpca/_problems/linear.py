@@ -52,11 +52,15 @@ class LinearProblem:
         """Weight of each group's error, ``w = c + A'y``."""
         return np.asarray(self.cost + self.rows.T @ prices)
 
-    def best_levels(self, errors: Array) -> Array:
-        """The levels that suit given errors best: envelopes over the rows of one level alone."""
+    def excess(self, errors: Array) -> tuple[Array, Array]:
+        """By how much errors exceed the limit of each row, with the best levels, and these levels.
+
+        The best levels are envelopes over the rows of one level alone.
+        """
         excess, alone = self.rows @ errors - self.limits, (self.levels != 0.0).sum(axis=1) == 1
         own = [(b[alone & (b != 0.0)][0], excess[alone & (b != 0.0)]) for b in self.levels.T]
-        return np.array([-b * values.max() for b, values in own])
+        levels = np.array([-b * values.max() for b, values in own])
+        return excess + self.levels @ levels, levels
 
     def measure(self, errors: Array) -> tuple[float, float]:
         """Objective and largest violation at given errors, with the best levels for them.
@@ -68,8 +72,7 @@ class LinearProblem:
         >>> problem.measure(np.array([1.0, 2.0, 4.5]))
         (3.5, 0.5)
         """
-        levels = self.best_levels(errors)
-        excess = self.rows @ errors + self.levels @ levels - self.limits
+        excess, levels = self.excess(errors)
         violation = np.where(self.equal, np.abs(excess), excess).max(initial=0.0)
         return float(self.cost @ errors + self.level_cost @ levels), float(violation)
 
