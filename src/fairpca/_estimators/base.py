@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from math import inf, nan
 from numbers import Integral, Real
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -33,8 +33,7 @@ from fairpca._input.labels import classes_in, encode_few_groups, refuse_counts
 from fairpca._input.rows import as_rows
 from fairpca._moments.group_differences import Notion
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.implicit import ImplicitMoments
-from fairpca._moments.learn import learn
+from fairpca._moments.implicit import ImplicitMoments, learn
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups, settle_small_groups
 from fairpca._moments.tolerances import TINY, varying_groups
@@ -74,6 +73,9 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         "min_group_size": [Interval(Integral, 1, None, closed="left")],
         "small_groups": [StrOptions({"error", "merge", "ignore"})],
         "max_groups": [Interval(Integral, 2, None, closed="left"), None],
+        "notion": [StrOptions(set(get_args(Notion)))],
+        "pos_label": [object],
+        "random_state": ["random_state"],
     }
     #: Shapes of the numbers that a model file must hold: r components, d features, k groups.
     _saved_shapes: ClassVar[dict[str, str]] = {"mean_": "d", "scale_": "d", "group_sizes_": "k"}

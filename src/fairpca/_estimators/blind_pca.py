@@ -23,7 +23,7 @@ from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import PLAIN_PCA, MeanGapProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import Status
-from fairpca._sklearn import Interval, RealNotInt, StrOptions
+from fairpca._sklearn import Interval, RealNotInt
 from fairpca._solvers import Problem, solve
 from fairpca._typing import Array
 
@@ -140,12 +140,10 @@ class BlindPCA(TargetedProjection):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TargetedProjection._parameter_constraints,
-        "notion": [StrOptions({"demographic_parity", "equal_opportunity", "equalized_odds"})],
         "hide_covariances": [Interval(Integral, 0, None, closed="left")],
         "keep_covariances": [Interval(RealNotInt, 0, 1, closed="neither"), None],
         "max_mean_gap": [Interval(Real, 0, None, closed="left"), None],
         "fair": [FairPCA, None],
-        "pos_label": [object],
     }
 
     @property

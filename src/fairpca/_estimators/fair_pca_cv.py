@@ -94,7 +94,7 @@ class FairPCACV(FairPCA):
         name: allowed
         for name, allowed in FairPCA._parameter_constraints.items()
         if name not in ("alpha", "solver")
-    } | {"cv": ["cv_object"], "random_state": ["random_state"]}
+    } | {"cv": ["cv_object"]}
 
     def _learn(
         self, rows: Any, y: Any, groups: Any, sample_weight: Any

@@ -114,10 +114,9 @@ class FairPLS(TargetedProjection):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TargetedProjection._parameter_constraints,
-        "notion": [StrOptions({"demographic_parity", "equal_opportunity", "equalized_odds"}), None],
+        "notion": [*TargetedProjection._parameter_constraints["notion"], None],
         "max_mean_gap": [Interval(Real, 0, None, closed="left"), None],
         "target_type": [StrOptions({"auto", "classes", "numbers"})],
-        "pos_label": [object],
     }
 
     def fit_moments(

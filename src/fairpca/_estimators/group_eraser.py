@@ -12,7 +12,7 @@ from fairpca._estimators.base import AnyGroups, GroupEstimator, Targeted
 from fairpca._moments.group_differences import Notion, mean_differences, spanned, strata_of
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.tolerances import EPS, TINY
-from fairpca._sklearn import Interval, StrOptions
+from fairpca._sklearn import Interval
 from fairpca._typing import Array
 
 _Erasure = tuple[Array, Array, Array]  # detectors, corrections and differences of the means
@@ -92,8 +92,6 @@ class GroupEraser(OneToOneFeatureMixin, TransformerMixin, AnyGroups, Targeted[_E
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GroupEstimator._parameter_constraints,
         "strength": [Interval(Real, 0, 1, closed="both")],
-        "notion": [StrOptions({"demographic_parity", "equal_opportunity", "equalized_odds"})],
-        "pos_label": [object],
     }
     _saved_shapes: ClassVar[dict[str, str]] = {
         **GroupEstimator._saved_shapes,

@@ -80,7 +80,6 @@ class SubsetFairPCA(FairProjection):
         **FairProjection._parameter_constraints,
         "selection": [StrOptions(set(get_args(Rule)))],
         "solver": [StrOptions({"auto", "exact", "spea2"})],
-        "random_state": ["random_state"],
     }
 
     def _check_groups(self, settled: SettledGroups) -> None:

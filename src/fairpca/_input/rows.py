@@ -211,9 +211,21 @@ class NumericTarget(NamedTuple):
 
 
 def join_targets(rows: Rows, target: NumericTarget) -> Rows:
-    """The rows with their targets as last columns."""
-    Y, n = as_targets(target.values), rows.n_rows
+    """The rows with their targets, which are finite numbers, as last columns."""
+    n = rows.n_rows
     block: Callable[[int, int], Any] = rows.block
+    try:
+        Y: Array = np.asarray(on_host(target.values), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        problem = f"y must be numbers for target_type='numbers', but could not be read: {error}"
+        raise TypeError(f"{problem}; pass target_type='classes' for labels.") from error
+    Y = Y[:, None] if Y.ndim == 1 else Y
+    if Y.ndim != 2 or Y.shape[1] == 0:
+        raise ValueError(f"y has shape {Y.shape}; pass one number per row, or several columns.")
+    bad = np.flatnonzero(~np.isfinite(Y).all(axis=1))
+    if len(bad):
+        problem = f"Input y contains NaN or infinity in {len(bad)} rows, first in row {bad[0]}"
+        raise ValueError(f"{problem}; drop these rows of X, y and groups, or fill them.")
     if len(Y) != n:
         raise ValueError(f"y has {len(Y)} rows but X has {n}; pass exactly one y per row of X.")
     joint: SparseRows | MadeRows
@@ -226,20 +238,3 @@ def join_targets(rows: Rows, target: NumericTarget) -> Rows:
     if rows.feature_names is not None:
         joint.feature_names = rows.feature_names + [f"target {j}" for j in range(Y.shape[1])]
     return joint
-
-
-def as_targets(y: Any) -> Array:
-    """Numbers of shape (n_samples, n_targets), all finite."""
-    try:
-        Y = np.asarray(on_host(y), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        problem = f"y must be numbers for target_type='numbers', but could not be read: {error}"
-        raise TypeError(f"{problem}; pass target_type='classes' for labels.") from error
-    Y = Y[:, None] if Y.ndim == 1 else Y
-    if Y.ndim != 2 or Y.shape[1] == 0:
-        raise ValueError(f"y has shape {Y.shape}; pass one number per row, or several columns.")
-    bad = np.flatnonzero(~np.isfinite(Y).all(axis=1))
-    if len(bad):
-        problem = f"Input y contains NaN or infinity in {len(bad)} rows, first in row {bad[0]}"
-        raise ValueError(f"{problem}; drop these rows of X, y and groups, or fill them.")
-    return Y

@@ -100,6 +100,8 @@ class Eigenspaces(Spaces):
     where on a line of weights the answer is expected.
     """
 
+    predict_above = FEW_FEATURES  # with fewer features, predictions take no less time
+
     def __init__(
         self, operand: Operand, rank: int, precision: float = 0.0, guess: float | None = None
     ) -> None:
@@ -107,7 +109,7 @@ class Eigenspaces(Spaces):
         self.matrices = operand.dense_matrices
         self.guess = guess
         self.kept: list[Decomposition] = []  # PCA's, and the latest one
-        self.predict = FEW_FEATURES < self.n_features > rank  # otherwise it takes no less time
+        self.predict = self.predict_above < self.n_features > rank
         #: Differences between errors below this count as zero: noise of the arithmetic, or more
         #: where a rough answer is good enough.
         self.rounding = max(arithmetic_noise(self.n_features), precision) * float(self.traces.max())
