@@ -160,17 +160,11 @@ def tradeoff_path(
     """
     check_integer("n_components", n_components, 1)
     check_integer("n_points", n_points, 2)
-    fair = FairPCA(
-        max_group_increase=max_group_increase,
-        standardize=standardize,
-        normalize=normalize,
-        min_group_size=min_group_size,
-        small_groups=small_groups,
-        max_groups=max_groups,
-        tol=tol,
-    )
+    options: dict[str, Any] = {"standardize": standardize, "normalize": normalize, "tol": tol}
+    options |= {"min_group_size": min_group_size, "small_groups": small_groups}
+    options |= {"max_groups": max_groups, "max_group_increase": max_group_increase}
+    fair = FairPCA(**options)
     if cv is not None:
-        options = {k: v for k, v in fair.get_params().items() if k not in ("alpha", "solver")}
         fair = FairPCACV(cv=cv, random_state=random_state, **options)
     fair._validate_params()
     if isinstance(X_or_moments, GroupMoments):

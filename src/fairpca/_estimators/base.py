@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from math import inf, nan
+from math import inf
 from numbers import Integral, Real
 from typing import Any, ClassVar, Generic, Self, TypeVar, get_args
 
@@ -26,6 +26,7 @@ from fairpca._input.checks import (
     check_group_labels,
     check_same_order,
     check_several_groups,
+    check_two_groups,
     forgotten_groups,
 )
 from fairpca._input.device import is_dask
@@ -205,6 +206,8 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
 
     def _check_groups(self, settled: SettledGroups) -> None:
         """Refuse groups that this estimator, with its parameters, cannot compare."""
+        if not isinstance(self, AnyGroups):
+            check_two_groups(settled.moments.groups.tolist(), type(self).__name__)
 
     def _needs_outcomes(self) -> bool:
         """Whether ``fit`` needs y."""
@@ -442,14 +445,6 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         for name, value in result.extras.items():
             setattr(self, name, value)
         warn_of_result(self._problem(), result, settled, measured, self.tol)
-
-
-def alpha_of(shares: Array, weights: Array, privileged: int) -> float:
-    """The alpha for which ``M(w)`` is a multiple of ``alpha C + (1 - alpha)(C_B - C_A)``."""
-    if len(shares) != 2:
-        return nan
-    in_all = max(float(weights.sum()), TINY)
-    return float(1 / (1 + (shares - weights / in_all)[privileged]))
 
 
 def _principal_basis(operand: Operand, basis: Array) -> tuple[Array, Array]:

@@ -205,13 +205,13 @@ class BlindPCA(TargetedProjection):
                 hidden = self._with_covariances(strata, hidden, rank)
             solution = self._hide(operand, hidden, rank)
         pca = solve(PLAIN_PCA, operand, solution.basis.shape[1])
-        extras = {
-            "hidden_directions_": hidden.T,
-            "mean_gap_": mean_gap(differences, solution.basis),
-            "pca_mean_gap_": mean_gap(differences, pca.basis),
-        }
-        solution = solution.beside(pca, operand.errors(solution.basis))
-        return replace(solution, extras=extras)
+        return replace(solution, extras={}).beside(
+            pca,
+            operand.errors(solution.basis),
+            hidden_directions_=hidden.T,
+            mean_gap_=mean_gap(differences, solution.basis),
+            pca_mean_gap_=mean_gap(differences, pca.basis),
+        )
 
     def _keep_to_budget(self, operand: Operand, differences: Array, rank: int) -> Solution:
         budget = float(self.max_mean_gap or 0.0)

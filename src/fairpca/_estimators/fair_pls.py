@@ -229,16 +229,16 @@ class FairPLS(TargetedProjection):
             C_U = np.tensordot(raw.shares, raw.products(basis), axes=1)
             return target.explained(basis, basis.T @ C_U, variance)
 
-        extras = {
-            "classes_": target.classes,
-            "target_r2_": r2(solution.basis),
-            "pls_target_r2_": r2(pls.basis),
-            "hidden_directions_": hidden.T,
-            "mean_gap_": mean_gap(differences, solution.basis),
-            "pls_mean_gap_": mean_gap(differences, pls.basis),
-        }
-        solution = solution.beside(pca, operand.errors(solution.basis))
-        return replace(solution, extras=extras)
+        return solution.beside(
+            pca,
+            operand.errors(solution.basis),
+            classes_=target.classes,
+            target_r2_=r2(solution.basis),
+            pls_target_r2_=r2(pls.basis),
+            hidden_directions_=hidden.T,
+            mean_gap_=mean_gap(differences, solution.basis),
+            pls_mean_gap_=mean_gap(differences, pls.basis),
+        )
 
 
 def _with_targets_last(

@@ -123,7 +123,7 @@ def exact_front(lambdas: ArrayLike, deltas: ArrayLike, r: int) -> Front:
     are an outer sum of two short lists. The cost is C(d, r) additions.
     """
     lambdas, deltas = np.asarray(lambdas, float), np.asarray(deltas, float)
-    d, order = len(lambdas), _ranking(lambdas)
+    d, order = len(lambdas), np.argsort(-lambdas, kind="stable")  # PCA's order
     # Enumerate the smaller set: what is kept or what is left out. PCA's own subset is met first.
     keep = 2 * r <= d
     k, order = (r, order) if keep else (d - r, order[::-1])
@@ -171,15 +171,10 @@ def spea2_front(
             'solver="spea2" needs pymoo; install it with pip install "fairpca[subset]", or pass '
             f'solver="auto", which looks at up to {EXACT_LIMIT} subsets without it.'
         ) from error
-    pca = np.sort(_ranking(lambdas)[:r])
+    pca = np.sort(np.argsort(-lambdas, kind="stable")[:r])
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     found = spea2.search(lambdas, deltas, pca, population, rng)
     return _front(lambdas, deltas, np.vstack([pca, found]))
-
-
-def _ranking(lambdas: Array) -> Codes:
-    """Eigenvectors by descending eigenvalue, PCA's order."""
-    return np.argsort(-lambdas, kind="stable")
 
 
 def _tolerance(terms: Array) -> float:

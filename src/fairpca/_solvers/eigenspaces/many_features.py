@@ -153,7 +153,8 @@ class GrowingBasis(Spaces):
             missing = residual[lengths > tolerance]
             columns_left -= len(missing)
             self.converged = columns_left >= 0
-            point = Point(weights, U, self._errors(U), float(weights @ self.traces - values.sum()))
+            errors = self.traces - np.einsum("kij,ij->k", self._H @ U, U)
+            point = Point(weights, U, errors, float(weights @ self.traces - values.sum()))
             if not self.converged or not (
                 self._expand(missing, [point])
                 or self._expand(self._overlooked([point], tolerance), [point])
@@ -208,10 +209,6 @@ class GrowingBasis(Spaces):
     def _is_first(self, point: Point) -> bool:
         M = np.tensordot(point.weights, self.operand.dense_matrices, axes=1)
         return is_top(M, point.basis, values_within(M, point.basis))
-
-    def _errors(self, U: Array) -> Array:
-        """``R_g`` of a subspace of the basis."""
-        return np.asarray(self.traces - np.einsum("kij,ij->k", self._H @ U, U))
 
     def _residual(self, weights: Array, basis: Array) -> Array:
         """``M(w) U - V V' M(w) U`` for U = V basis, transposed."""
