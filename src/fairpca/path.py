@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fairpca._cv.held_out import PCA
 from fairpca._cv.leave_out import LeaveOut
-from fairpca._cv.stopping import CrossFit, disparity_interval
+from fairpca._cv.stopping import CrossFit, Walk, disparity_interval
 from fairpca._estimators.advice import largest_gap
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
@@ -22,7 +22,6 @@ from fairpca._problems.problems import FairProblem
 from fairpca._problems.solution import Solution, disparity
 from fairpca._problems.status import Status
 from fairpca._solvers import solve
-from fairpca._solvers.walk import Walk
 from fairpca._typing import Array, Mask
 from fairpca.exceptions import DualityGapWarning, warn
 

@@ -11,7 +11,7 @@ import numpy as np
 from fairpca._cv.held_out import PCA
 from fairpca._cv.leave_out import LeaveOut, fold_of
 from fairpca._cv.split import fold_rule, learn_repeats, needs_all_rows
-from fairpca._cv.stopping import Stop, disparity_interval, solve_by_folds
+from fairpca._cv.stopping import Stop, Walk, disparity_interval, solve_by_folds
 from fairpca._estimators.advice import warn_of_held_out
 from fairpca._estimators.base import Learnt
 from fairpca._estimators.fair_pca import FairPCA
@@ -21,7 +21,6 @@ from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import PLAIN_PCA
 from fairpca._problems.solution import Solution
 from fairpca._solvers import solve
-from fairpca._solvers.walk import Walk
 from fairpca._typing import Array
 
 

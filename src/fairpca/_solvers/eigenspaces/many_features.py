@@ -234,7 +234,11 @@ class GrowingBasis(Spaces):
         if not len(block):
             return False
         if self._size + len(block) > len(self._V):
-            self._cut_down(np.linalg.qr(np.hstack([point.basis for point in points]))[0].T)
+            Q = np.linalg.qr(np.hstack([point.basis for point in points]))[0].T
+            self._V[: len(Q)] = Q @ V
+            for C_V in self._CV:
+                C_V[: len(Q)] = Q @ C_V[: self._size]
+            self._H, self._size, self._random_start = Q @ self._H @ Q.T, len(Q), False
             block = block[: len(self._V) - self._size]
         m, end = self._size, self._size + len(block)
         products = self._CV[:, m:end].transpose(0, 2, 1)
@@ -243,15 +247,6 @@ class GrowingBasis(Spaces):
         self._V[m:end] = block
         self._size = end
         return True
-
-    def _cut_down(self, Q: Array) -> None:
-        """Keep the span of these rows, which are orthonormal and in the coordinates of V."""
-        self._random_start = False
-        self._V[: len(Q)] = Q @ self._V[: self._size]
-        for C_V in self._CV:
-            C_V[: len(Q)] = Q @ C_V[: self._size]
-        self._H = Q @ self._H @ Q.T
-        self._size = len(Q)
 
 
 class ThinSpaces(Spaces):

@@ -41,31 +41,27 @@ class Piece(NamedTuple):
 
 def solve_robust(spaces: Eigenspaces, problem: RobustProblem) -> Solution:
     """Find the least robust error of two groups."""
-    ends = [spaces.top(unit, 1.0 - unit) for unit in np.eye(2)]  # best for group 0, for group 1
-    found, proof = _branch_and_bound(spaces, problem, _divide_where_equal(spaces, problem, *ends))
+
+    def difference(_: float, errors: Array) -> float:
+        worst = problem.worst(errors)
+        return float(worst[0] - worst[1])
+
+    best_for_0, best_for_1 = (spaces.top(unit, 1.0 - unit) for unit in np.eye(2))
+    line = Line(spaces, spaces.top_of_two, difference, np.array([1.0, -1.0]))
+    below, above = line.sample(1.0, best_for_0), line.sample(0.0, best_for_1)
+    # Both ends of each part of the frontier, and its worse-off group.
+    if below.value >= 0.0 or above.value <= 0.0:
+        parts = [(best_for_0, best_for_1, 0 if below.value >= 0.0 else 1)]
+    else:
+        equal, _ = line.cross(below, above)
+        parts = [(best_for_0, equal, 1), (equal, best_for_1, 0)]
+    found, proof = _branch_and_bound(spaces, problem, parts)
     value = problem.measure(found.errors, spaces.shares)
     bound, rests_on = min(value, proof.bound), (found, proof.a, proof.b)
     extras = {"group_robust_errors_": problem.worst(found.errors)}
     return spaces.solution(
         found, Status.ROBUST, "robust", value, bound, rests_on=rests_on, extras=extras
     )
-
-
-def _divide_where_equal(
-    spaces: Eigenspaces, problem: RobustProblem, best_for_0: Point, best_for_1: Point
-) -> list[tuple[Point, Point, int]]:
-    """The frontier, divided where ``S_0 = S_1``: both ends of a part, and its worse-off group."""
-
-    def difference(_: float, errors: Array) -> float:
-        worst = problem.worst(errors)
-        return float(worst[0] - worst[1])
-
-    line = Line(spaces, spaces.top_of_two, difference, np.array([1.0, -1.0]))
-    below, above = line.sample(1.0, best_for_0), line.sample(0.0, best_for_1)
-    if below.value >= 0.0 or above.value <= 0.0:
-        return [(best_for_0, best_for_1, 0 if below.value >= 0.0 else 1)]
-    equal, _ = line.cross(below, above)
-    return [(best_for_0, equal, 1), (equal, best_for_1, 0)]
 
 
 def _branch_and_bound(
