@@ -277,22 +277,15 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
 
     def _publish(self, moments: Learnt, settled: SettledGroups, result: Result) -> Self:
         """Set the fitted attributes, and issue the warnings of the fit."""
-        before, known = vars(self).copy(), settled.moments
-        try:
-            self._forget()
-            if isinstance(moments, GroupMoments):  # ImplicitMoments would keep X alive
-                self.moments_ = moments
-            self.scale_ = np.ones(known.n_features) if settled.scale is None else settled.scale
-            self.mean_ = known.mean * self.scale_
-            self.groups_, self.group_sizes_ = known.groups, known.counts
-            self.small_groups_ = settled.small
-            self._set_result(settled, result)
-        except Warning:  # the user's filter made it an error; the result stands
-            raise
-        except BaseException:  # an interrupt leaves the estimator as it was
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        known = settled.moments
+        self._forget()
+        if isinstance(moments, GroupMoments):  # ImplicitMoments would keep X alive
+            self.moments_ = moments
+        self.scale_ = np.ones(known.n_features) if settled.scale is None else settled.scale
+        self.mean_ = known.mean * self.scale_
+        self.groups_, self.group_sizes_ = known.groups, known.counts
+        self.small_groups_ = settled.small
+        self._set_result(settled, result)
         warn_of_data(known)
         return self
 

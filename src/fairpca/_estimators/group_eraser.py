@@ -40,11 +40,8 @@ class GroupEraser(OneToOneFeatureMixin, TransformerMixin, AnyGroups, Targeted[_E
     ----------
     strength : float in [0, 1], default=1.0
         How much to erase: the share ``1 - strength`` of every difference of means stays.
-    notion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
-        The rows among which means are made equal: all rows; the rows of the positive class; the
-        rows of each class of y. The latter two need ``y`` at fit.
-    pos_label : label, optional
-        The positive class of equal opportunity; by default the larger of two.
+    notion, pos_label
+        As in :class:`BlindPCA`: the rows among which means are made equal.
     min_group_size, small_groups, max_groups
         As in :class:`FairPCA`; the means of groups that are left out are not hidden.
 

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_array, validate_data
 from fairpca._input.checks import check_n_features
 from fairpca._input.device import DeviceRows, is_dask, is_device_array, on_host
 from fairpca._input.rows import as_rows, dense_blocks, refuse_non_finite, refuse_unusable_numbers
+from fairpca._moments.tolerances import EPS
 from fairpca._typing import Array, Codes
 
 
@@ -313,7 +314,7 @@ def _units(projection: Projection) -> Array:
 def _no_variance(projection: Projection) -> float:
     """Variances up to this size may be rounding errors."""
     whole, d = float(projection.explained_variance_.sum()), projection.components_.shape[1]
-    return float(d * np.finfo(np.float64).eps) * max(whole, 1e-300)
+    return float(d * EPS) * max(whole, 1e-300)
 
 
 def _on_block(work: Callable[[Any], Array], width: int, block: Any) -> Array:

@@ -268,10 +268,9 @@ def _shift_far_columns(X: Any, weights: Array | None) -> tuple[Any, Array]:
     """
     counted = X if weights is None else X[weights > 0]
     n = counted.shape[0]
-    with np.errstate(over="ignore", invalid="ignore"):
-        means = np.asarray(counted.sum(axis=0)).ravel() / n
-        variances = np.asarray(counted.power(2).sum(axis=0)).ravel() / n - means**2
-        far = means**2 > _FAR * np.abs(variances)
+    means = np.asarray(counted.sum(axis=0)).ravel() / n
+    variances = np.asarray(counted.power(2).sum(axis=0)).ravel() / n - means**2
+    far = means**2 > _FAR * np.abs(variances)
     shift = np.where(far, means, 0.0)
     if far.any():
         X = csr_array(X - csr_array(np.ones((X.shape[0], 1))) @ csr_array(shift[None]))

@@ -136,17 +136,15 @@ def _directions(problem: PLSProblem, operand: Operand, alpha: float, rank: int) 
         loadings = np.column_stack([loadings, v])
         wanted, unwanted = (M - np.outer(v, v @ M) for M in (wanted, unwanted))
     basis = np.linalg.qr(np.array(W).reshape(-1, len(S)).T)[0]
-    return basis if len(W) == rank else _filled(operand, basis, rank)
-
-
-def _filled(operand: Operand, basis: Array, rank: int) -> Array:
-    """The basis, and the directions of largest variance among the rest."""
+    if len(W) == rank:
+        return basis
+    # The directions of largest variance among the rest follow.
     rest = Complement(basis)
     inside = rest.inside(operand)
     if inside.matrices is None:
         raise ValueError(
-            f"{basis.shape[1]} components explain all of the target that the features can; pass "
-            f"n_components={max(basis.shape[1], 1)}."
+            f"{len(W)} components explain all of the target that the features can; pass "
+            f"n_components={max(len(W), 1)}."
         )
     C = np.tensordot(inside.shares, inside.matrices, axes=1)
-    return np.hstack([basis, rest.lift(top_eigenvectors(C, rank - basis.shape[1])[1])])
+    return np.hstack([basis, rest.lift(top_eigenvectors(C, rank - len(W))[1])])

@@ -72,11 +72,6 @@ def _branch_and_bound(
     def objective(point: Point) -> float:
         return problem.measure(point.errors, spaces.shares)
 
-    def noise_of(point: Point) -> float:
-        """Rounding of the objective, whose slope in the errors is infinite at zero."""
-        noisy = problem.measure(np.maximum(point.errors, 0.0) + spaces.rounding, spaces.shares)
-        return max(spaces.rounding, noisy - objective(point))
-
     def piece(a: Point, b: Point, worse: int, *corner: Array) -> Piece:
         vertices = (a.errors, b.errors, *corner)
         bound = min(problem.side(errors, spaces.shares, worse) for errors in vertices)
@@ -87,7 +82,10 @@ def _branch_and_bound(
     pieces = sorted(piece(a, b, worse, _corner(a, b)) for a, b, worse in parts)
     for _ in range(_MAX_DIVISIONS):
         value = objective(best)
-        if value - pieces[0].bound <= max(noise_of(best), moment_noise(np.array([value]))):
+        # Rounding of the errors may matter much: the objective's slope is infinite at zero.
+        noisy = problem.measure(np.maximum(best.errors, 0.0) + spaces.rounding, spaces.shares)
+        noise = max(spaces.rounding, noisy - value, moment_noise(np.array([value])))
+        if value - pieces[0].bound <= noise:
             break
         _, _, a, b, worse = heappop(pieces)
         weights = np.abs(a.errors - b.errors)[::-1]  # both ends are equally good for these
