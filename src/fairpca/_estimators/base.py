@@ -206,8 +206,6 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
 
     def _check_groups(self, settled: SettledGroups) -> None:
         """Refuse groups that this estimator, with its parameters, cannot compare."""
-        if not isinstance(self, AnyGroups):
-            check_two_groups(settled.moments.groups.tolist(), type(self).__name__)
 
     def _needs_outcomes(self) -> bool:
         """Whether ``fit`` needs y."""
@@ -378,6 +376,11 @@ class FairProjection(Projection, GroupEstimator[Solution]):
     }
 
     _otherwise: ClassVar[str] = ", or use sklearn.decomposition.PCA"
+
+    def _check_groups(self, settled: SettledGroups) -> None:
+        super()._check_groups(settled)
+        if not isinstance(self, AnyGroups):
+            check_two_groups(settled.moments.groups.tolist(), type(self).__name__)
 
     def _problem(self) -> Problem:
         """The problem that warnings are about; ``_solve_rank`` solves it by default."""
