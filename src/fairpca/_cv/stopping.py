@@ -60,7 +60,7 @@ class Walk:
 
     problem: FairProblem
     pca: Solution
-    operand: Operand  # of all rows
+    operand: Operand  # the second moments of all rows
     tol: float
 
     def at(self, stop: float) -> FairProblem:
@@ -236,10 +236,8 @@ def choose(curve: Curve, problem: FairProblem, gate: bool = True) -> int:
 
 def _is_kind(problem: FairProblem) -> bool:
     """Whether the worst-off group alone decides."""
-    budget = problem.max_disparity > 0 or (
-        min(problem.max_error_increase, problem.max_group_increase) < inf
-    )
-    return problem.constraint == "pareto" and not budget
+    unlimited = problem.max_error_increase == problem.max_group_increase == inf
+    return problem.constraint == "pareto" and problem.max_disparity == 0 and unlimited
 
 
 def _kindest(curve: Curve, gate: bool) -> int:

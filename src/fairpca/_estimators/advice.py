@@ -34,7 +34,7 @@ from fairpca.exceptions import (
 
 _FEW_ROWS = 30  # A group of fewer rows that decides the result is worth a warning.
 _PAID = 0.05  # An error that rises by more than this share is a price worth a warning.
-_LITTLE = 2e-3  # Gains below this share of an error, or errors below it of the largest variance.
+_LITTLE = 2e-3  # Gains below this share of an error do not count, nor errors of the variance.
 _GAP_WORTH_A_WARNING = 1e-2  # Share of the overall error, with very many features.
 
 

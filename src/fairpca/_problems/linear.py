@@ -53,7 +53,7 @@ class LinearProblem:
         return np.asarray(self.cost + self.rows.T @ prices)
 
     def excess(self, errors: Array) -> tuple[Array, Array]:
-        """By how much errors exceed the limit of each row, with the best levels, and these levels.
+        """The excess of the errors over each row's limit, at the best levels, and these levels.
 
         The best levels are envelopes over the rows of one level alone.
         """

@@ -192,7 +192,7 @@ class Line:
             if not end < x < above.x:
                 x = above.predicted
             if not end + NEGLIGIBLE * (above.x - end) < x < above.x:
-                break  # so near the end, rounding would decide between tied subspaces
+                break  # nearer to the end, rounding would decide between tied subspaces
             before, sample = above, self._corrected(self.sample(x), (end, above.x))
             if sample.value <= rounding:
                 return above, sample
