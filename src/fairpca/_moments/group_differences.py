@@ -137,7 +137,7 @@ class MeanGapOperand(Operand):
             self.matrices = np.array([C, differences.T @ differences])
         self.shares, self.compared = np.array([1.0, 0.0]), np.ones(2, dtype=bool)
         self.traces = np.array([operand.shares @ operand.traces, np.sum(differences**2)])
-        self.n_features = operand.n_features
+        self.n_features, self.products_only = operand.n_features, operand.products_only
 
     @classmethod
     def of(cls, operand: Operand, differences: Array) -> Operand:

@@ -284,7 +284,10 @@ def learn(
     target: Any = None,
     folds: FoldRule | Codes | None = None,
 ) -> GroupMoments | ImplicitMoments:
-    """The moments by fold, outcome and group, or the rows instead if moments would be too large."""
+    """The first step of every fit: the moments by fold, outcome and group.
+
+    The rows take their place where moments would be too large.
+    """
     if is_dask(X):
         return GroupMoments().update(X, groups, sample_weight, target, folds=folds)
     rows = as_rows(X)
