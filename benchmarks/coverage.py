@@ -154,7 +154,8 @@ def hits(setting, seed):
             fit_to, judge = moments._split(fold)
             bases = [model.components_.T for model in fit(fit_to)]
             pair = fold_of(fit_to, judge, np.ones(2, bool), standardize=False)
-            sums.append(pair.errors(bases))
+            errors, variation = pair.left_out.errors(bases, pair.mean)
+            sums.append((errors, pair.left_out.weights, variation))
         held_out = HeldOut(*map(np.array, zip(*sums, strict=True)), odds=1 / (FOLDS - 1))
         pca, fair = fit(moments)
         A, B = (pca.groups_.tolist().index(g) for g in (pca.privileged_group_, pca.harmed_group_))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fairpca._cv.held_out import PCA
 from fairpca._cv.leave_out import LeaveOut
-from fairpca._cv.stopping import CrossFit, disparity_interval
+from fairpca._cv.stopping import CrossFit, Walk, disparity_interval
 from fairpca._estimators.advice import largest_gap
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
@@ -22,7 +22,6 @@ from fairpca._problems.problems import FairProblem
 from fairpca._problems.solution import Solution, disparity
 from fairpca._problems.status import Status
 from fairpca._solvers import solve
-from fairpca._solvers.walk import Walk
 from fairpca._typing import Array, Mask
 from fairpca.exceptions import DualityGapWarning, warn
 
@@ -160,17 +159,11 @@ def tradeoff_path(
     """
     check_integer("n_components", n_components, 1)
     check_integer("n_points", n_points, 2)
-    fair = FairPCA(
-        max_group_increase=max_group_increase,
-        standardize=standardize,
-        normalize=normalize,
-        min_group_size=min_group_size,
-        small_groups=small_groups,
-        max_groups=max_groups,
-        tol=tol,
-    )
+    options: dict[str, Any] = {"standardize": standardize, "normalize": normalize, "tol": tol}
+    options |= {"min_group_size": min_group_size, "small_groups": small_groups}
+    options |= {"max_groups": max_groups, "max_group_increase": max_group_increase}
+    fair = FairPCA(**options)
     if cv is not None:
-        options = {k: v for k, v in fair.get_params().items() if k not in ("alpha", "solver")}
         fair = FairPCACV(cv=cv, random_state=random_state, **options)
     fair._validate_params()
     if isinstance(X_or_moments, GroupMoments):
@@ -240,7 +233,7 @@ def _held_out_path(
     two = len(operand.shares) == 2
 
     def along(problem: FairProblem) -> CrossFit:
-        walk = Walk(problem, fairest, operand.shares, operand.compared, fair.tol)
+        walk = Walk(problem, fairest, operand, fair.tol)
         return CrossFit(folds, walk, fairest.basis.shape[1], fair.normalize)
 
     first, last = marks["PCA"].disparity, marks["u-FPCA"].disparity

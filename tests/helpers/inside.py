@@ -17,7 +17,7 @@ from fairpca._estimators.base import GroupEstimator
 from fairpca._input import device, rows
 from fairpca._input.folds import FoldRule
 from fairpca._input.rows import FrameRows, as_rows
-from fairpca._moments import accumulate, few_rows, implicit, learn, operand
+from fairpca._moments import accumulate, few_rows, implicit, operand
 from fairpca._moments.few_rows import FewRows
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Complement, Operand
@@ -44,7 +44,6 @@ from fairpca._solvers.many_groups.pareto import EfficientFrontier, solve_pareto
 from fairpca._solvers.many_groups.spread import SpreadFrontier, solve_spread
 from fairpca._solvers.many_groups.workspace import Workspace
 from fairpca._solvers.subset import Front, exact_front, select, spea2_front
-from fairpca._solvers.two_groups import root
 from fairpca._solvers.two_groups.exact import solve_exact
 from fairpca._solvers.two_groups.frontier import Frontier, solve_fixed, solve_golden
 from fairpca._solvers.two_groups.robust import solve_robust
@@ -55,7 +54,7 @@ from fairpca._solvers.worst_off import solve_minmax, solve_worst
 
 def products_only(monkeypatch, above=0):
     """More features than this are never held as matrices, as with more than 5,000."""
-    monkeypatch.setattr(learn, "_GRAMS_UP_TO", above)
+    monkeypatch.setattr(implicit, "_GRAMS_UP_TO", above)
 
 
 def growing_bases(monkeypatch, start):

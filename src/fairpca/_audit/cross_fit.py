@@ -89,7 +89,7 @@ class People(Folds):
         codes, known = labels.encode_groups(groups, n)
         if not many_groups:
             checks.check_not_continuous(known, np.bincount(codes), "pass groups as text")
-        if (table := rows or numeric_columns(X)) is not None:
+        if (table := rows or numeric_columns(X)) is not None and table.feature_names is not None:
             labels.warn_of_group_columns(table, groups)
         weights = checks.check_sample_weight(sample_weight, n)
         weights = np.ones(n) if weights is None else weights

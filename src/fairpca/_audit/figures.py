@@ -108,7 +108,7 @@ def group_results(crossed: CrossFitted, setup: Setup) -> list[GroupResult]:
     gaps, share_gaps = (above_one(of, setup.ratios, level, n_gaps) for of in (parts, shares))
     read = shares if setup.by_share else parts
     se = read.standard_error(lambda t: np.log(np.maximum(setup.ratios(t)[JUDGED], _TINY)))
-    quantile = float(stdtrit(read.n_folds - 1, 1 - (1 - level) / (2 * n_gaps)))
+    quantile = float(stdtrit(len(read.errors) - 1, 1 - (1 - level) / (2 * n_gaps)))
     with np.errstate(over="ignore"):  # a group of one row: no gap can be shown
         detectable = np.expm1((quantile + float(ndtri(thresholds.power))) * se)
 

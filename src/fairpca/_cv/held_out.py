@@ -117,11 +117,6 @@ class HeldOut:
     chosen_together: HeldOut | None = None
 
     @property
-    def n_folds(self) -> int:
-        """Number of folds in all repeats."""
-        return len(self.errors)
-
-    @property
     def totals(self) -> Totals:
         """The sums over all folds."""
         return Totals(self.errors.sum(axis=0), self.weights.sum(axis=0))
@@ -138,17 +133,17 @@ class HeldOut:
 
     def choices(self, choose: Callable[[HeldOut], int]) -> Codes:
         """The projection that the other folds of the same repeat choose, for each fold."""
-        repeats = np.zeros(self.n_folds) if self.repeats is None else self.repeats
+        repeats = np.zeros(len(self.errors)) if self.repeats is None else self.repeats
         chosen = []
         for fold, repeat in enumerate(repeats):
-            other = (repeats == repeat) & (np.arange(self.n_folds) != fold)
+            other = (repeats == repeat) & (np.arange(len(repeats)) != fold)
             sums = self.errors[other], self.weights[other], self.variation[other]
             chosen.append(choose(HeldOut(*sums, self.odds)))
         return np.array(chosen)
 
     def judged_at(self, chosen: Codes, together: int) -> HeldOut:
         """PCA, and the projection chosen for each fold; ``together`` is the choice of all folds."""
-        at = self.errors[np.arange(self.n_folds), chosen]
+        at = self.errors[np.arange(len(chosen)), chosen]
         errors = np.stack([self.errors[:, PCA], at], axis=1)
         return replace(self, errors=errors, chosen_together=self.projections([PCA, together]))
 
@@ -170,7 +165,7 @@ class HeldOut:
             with np.errstate(over="ignore"):  # an end may be infinite for a group of one row
                 return Intervals(*map(np.exp, ends))
         estimate = np.asarray(figure(self.totals), np.float64)
-        quantile = stdtrit(self.n_folds - 1, 1 - (1 - level) / (2 * comparisons))
+        quantile = stdtrit(len(self.errors) - 1, 1 - (1 - level) / (2 * comparisons))
         margin = quantile * self.standard_error(figure)
         low, high = estimate - margin, estimate + margin
         if self.chosen_together is not None:
@@ -182,7 +177,7 @@ class HeldOut:
 
     def standard_error(self, figure: Figure, *, corrected: bool = True) -> Array:
         """The standard error of a figure; uncorrected, it treats the folds as independent."""
-        totals, n = self.totals, self.n_folds
+        totals, n = self.totals, len(self.errors)
         without = [
             figure(Totals(totals.errors - errors, totals.weights - weights))
             for errors, weights in zip(self.errors, self.weights, strict=True)

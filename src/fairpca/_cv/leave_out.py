@@ -5,7 +5,7 @@ are judged from their own Gram matrices, about the mean of the rows fitted to an
 standardised, in units of the deviations of the rows fitted to.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,14 +28,6 @@ class Fold:
     mean: Array  # the mean of the rows fitted to, divided by the scale
     left_out: Sums | FewRows  # sums by group, divided by the scale
 
-    def errors(self, bases: Sequence[Array]) -> tuple[Array, Array, Array]:
-        """Sums over the rows left out, by group: errors, weights, squared distances from the mean.
-
-        The bases, of shape (d, r), have orthonormal columns; errors have shape (n_bases, k).
-        """
-        errors, variation = self.left_out.errors(bases, self.mean)
-        return errors, self.left_out.weights, variation
-
 
 class LeaveOut:
     """The folds of all repeats, for the groups as the fit sees them.
@@ -48,31 +40,30 @@ class LeaveOut:
         cells = settled.cells
         if not isinstance(cells, GroupMoments) or not cells.n_folds:
             raise ValueError("these moments have no folds; pass folds=10 when you make them.")
-        repeats = [cells._keep(folds=True), *settled.repeats]
-        self._repeats = [moments._about_the_mean() for moments in repeats]
+        self._repeats = [m._about_the_mean() for m in (cells._keep(folds=True), *settled.repeats)]
         self._standardize, self._compared = settled.scale is not None, settled.compared
-        self._members = [(r, fold) for r, m in enumerate(self._repeats) for fold in m._folds()]
+        of_repeats = [moments._folds() for moments in self._repeats]
+        self._members = [(r, fold) for r, folds in enumerate(of_repeats) for fold in folds]
         n_folds = len(self._members)
         if n_folds < 2:
             raise ValueError(f"cv needs two folds or more, got {n_folds}; pass for example cv=10.")
         self.repeats = np.array([repeat for repeat, _ in self._members], np.intp)
-        sizes = [self._repeats[r]._fold_sizes(f) for r, f in self._members]
-        left_out, weights = (np.array(parts) for parts in zip(*sizes, strict=True))
+        left_out, weights = np.stack([of_repeats[r][f] for r, f in self._members], axis=1)
         self._refuse_unjudged(left_out)
-        parts, total = weights.sum(axis=1), float(self._repeats[0].weights.sum())
+        parts, total = weights.sum(axis=1), float(self._repeats[0]._sums.weights.sum())
         self.odds = float(np.mean(parts / (total - parts)))
-        k, d = settled.moments.means.shape
+        k, d = len(cells.groups), settled.moments.n_features
         few = isinstance(self._repeats[0]._sums, FewRows)
         width = int(settled.moments.counts.sum()) if few else k * d
         n_bytes = 16 * n_folds * width * d  # size of the matrices, or of the rows
-        self._kept = list(self._pairs()) if n_bytes <= KEPT_BYTES else None
+        self._kept: list[Fold] = []
+        if n_bytes <= KEPT_BYTES:
+            self._kept = list(self)
         self.n_threads = blas_threads() if n_folds * d**3 >= WORK_WORTH_A_THREAD else 1
 
     def __iter__(self) -> Iterator[Fold]:
-        return self._pairs() if self._kept is None else iter(self._kept)
-
-    def _pairs(self) -> Iterator[Fold]:
-        for repeat, fold in self._members:
+        yield from self._kept
+        for repeat, fold in () if self._kept else self._members:
             fit_to, judge = self._repeats[repeat]._split(fold)
             yield fold_of(fit_to, judge, self._compared, self._standardize)
 

@@ -16,7 +16,7 @@ from fairpca._input.folds import FoldRule
 from fairpca._input.labels import encode_groups
 from fairpca._input.rows import as_rows
 from fairpca._moments.group_moments import NEVER, GroupMoments
-from fairpca._moments.learn import learn
+from fairpca._moments.implicit import learn
 from fairpca._typing import Codes
 
 Seed = int | np.random.RandomState | None

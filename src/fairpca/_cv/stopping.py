@@ -20,22 +20,23 @@ Held-out figures flatter the stop that was chosen by them. What is published is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from typing import NamedTuple
 
 import numpy as np
 
-from fairpca._blas import parallel_map
+from fairpca._blas import parallel_map, single_threaded_blas
 from fairpca._cv.held_out import PCA, HeldOut, Intervals
 from fairpca._cv.leave_out import Fold, LeaveOut
 from fairpca._moments.operand import Operand
 from fairpca._problems.problems import PLAIN_PCA, FairProblem
 from fairpca._problems.solution import Solution, disparity
 from fairpca._problems.status import Status
-from fairpca._solvers import solve
-from fairpca._solvers.walk import Walk
+from fairpca._solvers import solve, spaces_of
+from fairpca._solvers.many_groups.pareto import EfficientFrontier
+from fairpca._solvers.many_groups.spread import SpreadFrontier
 from fairpca._typing import Array, Codes, Mask
 
 _STOPS = np.linspace(0.0, 1.0, 5)  # where held-out errors are computed first
@@ -45,27 +46,84 @@ _NEAR_PARITY = 0.02  # a disparity below this share of PCA's is noise of the fol
 _GATE = 1.5  # a gain must exceed this many corrected standard errors, or PCA is kept
 
 
-class CrossFit:
-    """The held-out errors at stops, computed when they are asked for.
+@dataclass(frozen=True)
+class Walk:
+    """The way that a problem prescribes from the PCA of all rows, stop 0, to its end, stop 1.
 
-    With ``normalize``, errors are shares of each group's own variation.
+    With two groups alpha falls evenly from 1 to where the harmed group is at its best
+    (``constraint="pareto"``) or to 0. All rows decide which group is harmed, also for the folds.
+    With more groups the largest error or the spread falls evenly.
+
+    Budgets of the problem do not apply: stops take their place. A limit for each group makes the
+    way of the spread end sooner.
     """
 
-    def __init__(self, folds: LeaveOut, walk: Walk, rank: int, normalize: bool) -> None:
-        self._folds, self.walk, self._rank, self._normalize = folds, walk, rank, normalize
-        self._errors: dict[float, Array] = {}
-        self._weights: Array
-        self._variation: Array
-        self.n_eigensolves = 0
+    problem: FairProblem
+    pca: Solution
+    operand: Operand  # the second moments of all rows
+    tol: float
+
+    def at(self, stop: float) -> FairProblem:
+        """The problem whose solution is the projection at this stop."""
+        if stop == 0:
+            return PLAIN_PCA
+        if len(self.operand.shares) > 2:
+            efficient = self.problem.constraint == "pareto"
+            return FairProblem(constraint="pareto" if efficient else None, fraction=stop)
+        return FairProblem(alpha=self._alpha(stop))
+
+    def bases(self, operand: Operand, rank: int, stops: Sequence[float]) -> tuple[list[Array], int]:
+        """The projections at these stops for other rows, and how many eigensolves they took.
+
+        For more than two groups each search starts where the one before it ended, so take the
+        stops in order.
+        """
+        tol = max(self.tol, 1e-4)  # held-out errors are far less certain than this
+        with single_threaded_blas():
+            spaces = spaces_of(operand.compact, rank)
+            if len(self.operand.shares) == 2:
+                towards_parity = np.zeros(2)
+                towards_parity[[self.pca.privileged, self.pca.harmed]] = -1.0, 1.0
+                alphas = [self._alpha(stop) for stop in stops]
+                line = [a * spaces.shares + (1 - a) * towards_parity for a in alphas]
+                bases = [spaces.top(weights).basis for weights in line]
+            elif self.problem.constraint == "pareto":
+                efficient = EfficientFrontier(spaces, tol)
+                bases = [efficient.part(stop).basis for stop in stops]
+            else:
+                way = FairProblem(max_group_increase=self.problem.max_group_increase)
+                frontier = SpreadFrontier(spaces, way, tol)
+                bases = [frontier.part(stop).basis for stop in stops]
+        frame = operand.frame
+        return (bases if frame is None else [frame @ U for U in bases]), spaces.n_eigensolves
+
+    def _alpha(self, stop: float) -> float:
+        p_A = float(self.operand.shares[self.pca.privileged])
+        end = 1.0 / (1.0 + p_A) if self.problem.constraint == "pareto" else 0.0
+        return 1.0 - stop * (1.0 - end)
+
+
+@dataclass
+class CrossFit:
+    """The held-out errors at stops, computed when they are asked for."""
+
+    folds: LeaveOut
+    walk: Walk
+    rank: int
+    normalize: bool  # whether errors are shares of each group's own variation
+    n_eigensolves: int = 0
+    _errors: dict[float, Array] = field(default_factory=dict)  # by stop
 
     def at(self, stops: Iterable[float]) -> Curve:
         """Held-out errors at PCA, at these stops, and at those asked for before."""
-        folds, new = self._folds, sorted({0.0, *map(float, stops)} - self._errors.keys())
+        folds, walk = self.folds, self.walk
+        new = sorted({0.0, *map(float, stops)} - self._errors.keys())
 
         def measure(fold: Fold) -> tuple[Array, Array, Array, int]:
-            operand = fold.operand.relative() if self._normalize else fold.operand
-            bases, n_eigensolves = self.walk.bases(operand, self._rank, new)
-            return *fold.errors(bases), n_eigensolves
+            operand = fold.operand.relative() if self.normalize else fold.operand
+            bases, n_eigensolves = walk.bases(operand, self.rank, new)
+            errors, variation = fold.left_out.errors(bases, fold.mean)
+            return errors, fold.left_out.weights, variation, n_eigensolves
 
         if new:
             found = list(parallel_map(measure, folds, folds.n_threads))
@@ -76,10 +134,8 @@ class CrossFit:
         known = sorted(self._errors)
         errors = np.stack([self._errors[stop] for stop in known], axis=1)
         held_out = HeldOut(errors, self._weights, self._variation, folds.odds, folds.repeats)
-        if self._normalize:
-            held_out = held_out.relative()
-        sides = Sides(self.walk.compared, self.walk.pca.harmed, self.walk.pca.privileged)
-        return Curve(np.array(known), held_out, sides)
+        sides = Sides(walk.operand.compared, walk.pca.harmed, walk.pca.privileged)
+        return Curve(np.array(known), held_out.relative() if self.normalize else held_out, sides)
 
 
 class Sides(NamedTuple):
@@ -118,16 +174,8 @@ class Stop:
     curve: Curve
     chosen: int  # the number of the stop on the curve
     of_folds: Codes  # for each fold, the number of the stop that the other folds choose
-
-    @property
-    def stop(self) -> float:
-        """The stop itself: 0 is PCA, 1 the end of the way."""
-        return float(self.curve.stops[self.chosen])
-
-    @property
-    def honest(self) -> HeldOut:
-        """Sums for PCA, and for each fold at the stop that the other folds choose."""
-        return self.curve.held_out.judged_at(self.of_folds, self.chosen)
+    stop: float  # the stop itself: 0 is PCA, 1 the end of the way
+    honest: HeldOut  # sums for PCA, and for each fold at the stop that the other folds choose
 
 
 def solve_by_folds(
@@ -138,15 +186,17 @@ def solve_by_folds(
     The bound proves only that the projection is optimal at its stop.
     """
     pca = solve(PLAIN_PCA, operand, rank, tol)
-    walk = Walk.without_limits(problem, pca, operand, tol)
+    walk = Walk(replace(problem, max_group_increase=inf), pca, operand, tol)
     cross_fit = CrossFit(folds, walk, rank, normalize)
-    curve = search_stop(cross_fit, problem)
-    chosen, of_folds = choose(curve, problem), np.full(curve.held_out.n_folds, PCA)
+    curve = _up_to_parity(cross_fit) if _is_kind(problem) else _around_limits(cross_fit, problem)
+    held_out = curve.held_out
+    chosen, of_folds = choose(curve, problem), np.full(len(held_out.errors), PCA)
     if chosen != PCA:  # the folds choose a stop again, but not whether to leave PCA
-        of_folds = curve.held_out.choices(
+        of_folds = held_out.choices(
             lambda others: choose(replace(curve, held_out=others), problem, gate=False)
         )
-    stop = Stop(curve, chosen, of_folds)
+    honest = held_out.judged_at(of_folds, chosen)
+    stop = Stop(curve, chosen, of_folds, float(curve.stops[chosen]), honest)
     solution = solve(walk.at(stop.stop), operand, rank, tol, pca)
     solution = replace(
         solution,
@@ -156,10 +206,8 @@ def solve_by_folds(
     return solution, stop
 
 
-def search_stop(cross_fit: CrossFit, problem: FairProblem) -> Curve:
-    """Held-out errors at all stops that :func:`choose` needs to look at."""
-    if _is_kind(problem):
-        return _up_to_parity(cross_fit)
+def _around_limits(cross_fit: CrossFit, problem: FairProblem) -> Curve:
+    """Held-out errors with more stops near the limits, and near the least disparity."""
 
     def fair(curve: Curve) -> Mask:
         return np.asarray(curve.disparity <= problem.max_disparity)
@@ -188,10 +236,8 @@ def choose(curve: Curve, problem: FairProblem, gate: bool = True) -> int:
 
 def _is_kind(problem: FairProblem) -> bool:
     """Whether the worst-off group alone decides."""
-    budget = problem.max_disparity > 0 or (
-        min(problem.max_error_increase, problem.max_group_increase) < inf
-    )
-    return problem.constraint == "pareto" and not budget
+    unlimited = problem.max_error_increase == problem.max_group_increase == inf
+    return problem.constraint == "pareto" and problem.max_disparity == 0 and unlimited
 
 
 def _kindest(curve: Curve, gate: bool) -> int:
@@ -247,7 +293,7 @@ def _up_to_parity(cross_fit: CrossFit) -> Curve:
     """Held-out errors up to where parity is first passed, with a few more stops near there."""
     one_by_one, at_once = _STOPS[1:, np.newaxis], [_STOPS]
     # More than two groups never change sides, and their searches share the ends of the way.
-    for stops in one_by_one if len(cross_fit.walk.shares) == 2 else at_once:
+    for stops in one_by_one if len(cross_fit.walk.operand.shares) == 2 else at_once:
         curve = cross_fit.at(stops)
         if curve.disparity[-1] <= 0:
             break

@@ -34,7 +34,7 @@ from fairpca.exceptions import (
 
 _FEW_ROWS = 30  # A group of fewer rows that decides the result is worth a warning.
 _PAID = 0.05  # An error that rises by more than this share is a price worth a warning.
-_LITTLE = 2e-3  # Smaller shares do not count: gains of an error, errors of the largest variance.
+_LITTLE = 2e-3  # Gains below this share of an error do not count, nor errors of the variance.
 _GAP_WORTH_A_WARNING = 1e-2  # Share of the overall error, with very many features.
 
 
@@ -46,7 +46,7 @@ def warn_of_result(
     by_folds = solution.status in (Status.CROSS_VALIDATED, Status.NO_GAIN)
     _warn_of_gap(solution, measured, D, tol)
     if isinstance(problem, FairProblem) and problem.alpha != 1.0:
-        if measured.compact.matrices is None:
+        if measured.products_only:
             _warn_of_pca(problem, solution, measured)
         if problem.alpha is None and not by_folds:
             _warn_of_people(problem, solution, settled, measured, D)
@@ -66,7 +66,7 @@ def _warn_of_gap(solution: Solution, measured: Operand, D: float, tol: float) ->
             ParityInfeasibleWarning,
         )
     R, rounding = float(measured.shares @ solution.errors), arithmetic_noise(measured.n_features)
-    if measured.compact.matrices is None and k == 2:
+    if measured.products_only and k == 2:
         if gap > _GAP_WORTH_A_WARNING * R + rounding * float(measured.traces.max()):
             warn(
                 f"with {measured.n_features} features the search ended before it had converged: "

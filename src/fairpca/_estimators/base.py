@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from math import inf, nan
+from math import inf
 from numbers import Integral, Real
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -26,6 +26,7 @@ from fairpca._input.checks import (
     check_group_labels,
     check_same_order,
     check_several_groups,
+    check_two_groups,
     forgotten_groups,
 )
 from fairpca._input.device import is_dask
@@ -33,8 +34,7 @@ from fairpca._input.labels import classes_in, encode_few_groups, refuse_counts
 from fairpca._input.rows import as_rows
 from fairpca._moments.group_differences import Notion
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.implicit import ImplicitMoments
-from fairpca._moments.learn import learn
+from fairpca._moments.implicit import ImplicitMoments, learn
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups, settle_small_groups
 from fairpca._moments.tolerances import TINY, varying_groups
@@ -74,6 +74,9 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         "min_group_size": [Interval(Integral, 1, None, closed="left")],
         "small_groups": [StrOptions({"error", "merge", "ignore"})],
         "max_groups": [Interval(Integral, 2, None, closed="left"), None],
+        "notion": [StrOptions(set(get_args(Notion)))],
+        "pos_label": [object],
+        "random_state": ["random_state"],
     }
     #: Shapes of the numbers that a model file must hold: r components, d features, k groups.
     _saved_shapes: ClassVar[dict[str, str]] = {"mean_": "d", "scale_": "d", "group_sizes_": "k"}
@@ -272,22 +275,15 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
 
     def _publish(self, moments: Learnt, settled: SettledGroups, result: Result) -> Self:
         """Set the fitted attributes, and issue the warnings of the fit."""
-        before, known = vars(self).copy(), settled.moments
-        try:
-            self._forget()
-            if isinstance(moments, GroupMoments):  # ImplicitMoments would keep X alive
-                self.moments_ = moments
-            self.scale_ = np.ones(known.n_features) if settled.scale is None else settled.scale
-            self.mean_ = known.mean * self.scale_
-            self.groups_, self.group_sizes_ = known.groups, known.counts
-            self.small_groups_ = settled.small
-            self._set_result(settled, result)
-        except Warning:  # the user's filter made it an error; the result stands
-            raise
-        except BaseException:  # an interrupt leaves the estimator as it was
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        known = settled.moments
+        self._forget()
+        if isinstance(moments, GroupMoments):  # ImplicitMoments would keep X alive
+            self.moments_ = moments
+        self.scale_ = np.ones(known.n_features) if settled.scale is None else settled.scale
+        self.mean_ = known.mean * self.scale_
+        self.groups_, self.group_sizes_ = known.groups, known.counts
+        self.small_groups_ = settled.small
+        self._set_result(settled, result)
         warn_of_data(known)
         return self
 
@@ -381,6 +377,11 @@ class FairProjection(Projection, GroupEstimator[Solution]):
 
     _otherwise: ClassVar[str] = ", or use sklearn.decomposition.PCA"
 
+    def _check_groups(self, settled: SettledGroups) -> None:
+        super()._check_groups(settled)
+        if not isinstance(self, AnyGroups):
+            check_two_groups(settled.moments.groups.tolist(), type(self).__name__)
+
     def _problem(self) -> Problem:
         """The problem that warnings are about; ``_solve_rank`` solves it by default."""
         raise NotImplementedError
@@ -390,7 +391,7 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         operand = settled.measured(self.normalize)
         n, d = int(settled.moments.counts.sum()), operand.n_features
         limit, wanted = min(n, d), self.n_components
-        if operand.compact.matrices is None and not isinstance(wanted, Integral):
+        if operand.products_only and not isinstance(wanted, Integral):
             raise ValueError(
                 f"n_components={wanted} would need all eigenvalues of matrices with {d} rows; with "
                 "so many features pass an integer, for example n_components=20."
@@ -440,14 +441,6 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         for name, value in result.extras.items():
             setattr(self, name, value)
         warn_of_result(self._problem(), result, settled, measured, self.tol)
-
-
-def alpha_of(shares: Array, weights: Array, privileged: int) -> float:
-    """The alpha for which ``M(w)`` is a multiple of ``alpha C + (1 - alpha)(C_B - C_A)``."""
-    if len(shares) != 2:
-        return nan
-    in_all = max(float(weights.sum()), TINY)
-    return float(1 / (1 + (shares - weights / in_all)[privileged]))
 
 
 def _principal_basis(operand: Operand, basis: Array) -> tuple[Array, Array]:

@@ -23,7 +23,7 @@ from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import PLAIN_PCA, MeanGapProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import Status
-from fairpca._sklearn import Interval, RealNotInt, StrOptions
+from fairpca._sklearn import Interval, RealNotInt
 from fairpca._solvers import Problem, solve
 from fairpca._typing import Array
 
@@ -31,8 +31,10 @@ from fairpca._typing import Array
 class TargetedProjection(AnyGroups, FairProjection, Targeted[Solution]):
     """Base of BlindPCA and FairPLS: moments are kept by group and outcome."""
 
-    def _rank_left(self, operand: Operand, complement: Complement, rank: int) -> int:
-        """The rank, or an error if hiding leaves fewer directions."""
+    def _rank_left(
+        self, operand: Operand, complement: Complement, rank: int, covariances: str = ""
+    ) -> int:
+        """The rank, or an error if hiding leaves fewer directions; ``covariances`` is advice."""
         d, left = operand.n_features, complement.n_features
         if self.n_components is None and left:
             return min(rank, left)
@@ -40,14 +42,11 @@ class TargetedProjection(AnyGroups, FairProjection, Targeted[Solution]):
             return rank
         taken = f"of n_features = {d} directions, hiding takes {d - left} and leaves {left}"
         fewer = f"pass n_components={left} or less" if left else "pass more features"
+        less = "fewer groups, another notion, or a gap that is allowed, max_mean_gap=0.1 say"
         raise ValueError(
             f"n_components={self.n_components} cannot be reached: {taken}; {fewer}, or hide less: "
-            f"{self._hide_less()}."
+            f"{covariances or less}."
         )
-
-    def _hide_less(self) -> str:
-        """Advice, for an error message, on how to keep more directions."""
-        return "fewer groups, another notion, or a gap that is allowed, max_mean_gap=0.1 say"
 
     def _problem(self) -> Problem:
         return PLAIN_PCA  # no warning is about the price of hiding
@@ -140,12 +139,10 @@ class BlindPCA(TargetedProjection):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TargetedProjection._parameter_constraints,
-        "notion": [StrOptions({"demographic_parity", "equal_opportunity", "equalized_odds"})],
         "hide_covariances": [Interval(Integral, 0, None, closed="left")],
         "keep_covariances": [Interval(RealNotInt, 0, 1, closed="neither"), None],
         "max_mean_gap": [Interval(Real, 0, None, closed="left"), None],
         "fair": [FairPCA, None],
-        "pos_label": [object],
     }
 
     @property
@@ -182,13 +179,6 @@ class BlindPCA(TargetedProjection):
                     f"leave it out{', or pass it to BlindPCA' if name in here else ''}."
                 )
 
-    def _hide_less(self) -> str:
-        if self.keep_covariances is not None:
-            return f"a keep_covariances above {self.keep_covariances}"
-        if self.hide_covariances:
-            return f"a hide_covariances below {self.hide_covariances}"
-        return super()._hide_less()
-
     def _check_groups(self, settled: SettledGroups) -> None:
         super()._check_groups(settled)
         if self.fair is not None:
@@ -207,13 +197,13 @@ class BlindPCA(TargetedProjection):
                 hidden = self._with_covariances(strata, hidden, rank)
             solution = self._hide(operand, hidden, rank)
         pca = solve(PLAIN_PCA, operand, solution.basis.shape[1])
-        extras = {
-            "hidden_directions_": hidden.T,
-            "mean_gap_": mean_gap(differences, solution.basis),
-            "pca_mean_gap_": mean_gap(differences, pca.basis),
-        }
-        solution = solution.beside(pca, operand.errors(solution.basis))
-        return replace(solution, extras=extras)
+        return replace(solution, extras={}).beside(
+            pca,
+            operand.errors(solution.basis),
+            hidden_directions_=hidden.T,
+            mean_gap_=mean_gap(differences, solution.basis),
+            pca_mean_gap_=mean_gap(differences, pca.basis),
+        )
 
     def _keep_to_budget(self, operand: Operand, differences: Array, rank: int) -> Solution:
         budget = float(self.max_mean_gap or 0.0)
@@ -236,7 +226,10 @@ class BlindPCA(TargetedProjection):
     def _hide(self, operand: Operand, hidden: Array, rank: int) -> Solution:
         """The best projection that is blind to some directions."""
         complement = Complement(hidden)
-        rank = self._rank_left(operand, complement, rank)
+        advice = f"a hide_covariances below {self.hide_covariances}" * bool(self.hide_covariances)
+        if self.keep_covariances is not None:
+            advice = f"a keep_covariances above {self.keep_covariances}"
+        rank = self._rank_left(operand, complement, rank, advice)
         problem = PLAIN_PCA if self.fair is None else self.fair._problem()
         inside = solve(problem, complement.inside(operand), rank, self.tol)
         lifted = replace(inside, basis=complement.lift(inside.basis))
@@ -262,6 +255,10 @@ class BlindPCA(TargetedProjection):
             keep = max(least, int(self.keep_covariances * len(hidden)))
             take = max(complement.n_features - keep, 0)
         S = np.array([complement.square(S_g) for S_g in moments.second_moments("group")])
-        K = np.sum([stratum.covariance_differences(S) for stratum in strata], axis=0)
+        K = np.zeros(S.shape[1:])
+        for stratum in strata:
+            own, shares = S[stratum.members], stratum.shares
+            apart = own - np.average(own, 0, shares)
+            K += np.tensordot(shares, apart @ apart, axes=1)
         directions = np.linalg.eigh(K)[1][:, ::-1]
         return np.hstack([hidden, complement.lift(directions[:, :take])])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from math import inf
 from numbers import Integral
 from typing import Any, ClassVar, Literal, NoReturn
 
@@ -10,7 +11,7 @@ import numpy as np
 from fairpca._cv.held_out import PCA
 from fairpca._cv.leave_out import LeaveOut, fold_of
 from fairpca._cv.split import fold_rule, learn_repeats, needs_all_rows
-from fairpca._cv.stopping import Stop, disparity_interval, solve_by_folds
+from fairpca._cv.stopping import Stop, Walk, disparity_interval, solve_by_folds
 from fairpca._estimators.advice import warn_of_held_out
 from fairpca._estimators.base import Learnt
 from fairpca._estimators.fair_pca import FairPCA
@@ -20,7 +21,6 @@ from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import PLAIN_PCA
 from fairpca._problems.solution import Solution
 from fairpca._solvers import solve
-from fairpca._solvers.walk import Walk
 from fairpca._typing import Array
 
 
@@ -93,7 +93,7 @@ class FairPCACV(FairPCA):
         name: allowed
         for name, allowed in FairPCA._parameter_constraints.items()
         if name not in ("alpha", "solver")
-    } | {"cv": ["cv_object"], "random_state": ["random_state"]}
+    } | {"cv": ["cv_object"]}
 
     def _learn(
         self, rows: Any, y: Any, groups: Any, sample_weight: Any
@@ -187,7 +187,7 @@ class FairPCACV(FairPCA):
             for fit_to, judge in zip(parts, parts, strict=True)
         ]
         pca = solve(PLAIN_PCA, operand, rank, self.tol)
-        walk = Walk.without_limits(self._problem(), pca, operand, self.tol)
+        walk = Walk(replace(self._problem(), max_group_increase=inf), pca, operand, self.tol)
         folds = own_spaces or LeaveOut(settled)
         for fold, chosen in zip(folds, self._stop.of_folds.tolist(), strict=True):
             own = fold.operand.relative() if self.normalize else fold.operand

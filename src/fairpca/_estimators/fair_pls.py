@@ -114,10 +114,9 @@ class FairPLS(TargetedProjection):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TargetedProjection._parameter_constraints,
-        "notion": [StrOptions({"demographic_parity", "equal_opportunity", "equalized_odds"}), None],
+        "notion": [*TargetedProjection._parameter_constraints["notion"], None],
         "max_mean_gap": [Interval(Real, 0, None, closed="left"), None],
         "target_type": [StrOptions({"auto", "classes", "numbers"})],
-        "pos_label": [object],
     }
 
     def fit_moments(
@@ -230,16 +229,16 @@ class FairPLS(TargetedProjection):
             C_U = np.tensordot(raw.shares, raw.products(basis), axes=1)
             return target.explained(basis, basis.T @ C_U, variance)
 
-        extras = {
-            "classes_": target.classes,
-            "target_r2_": r2(solution.basis),
-            "pls_target_r2_": r2(pls.basis),
-            "hidden_directions_": hidden.T,
-            "mean_gap_": mean_gap(differences, solution.basis),
-            "pls_mean_gap_": mean_gap(differences, pls.basis),
-        }
-        solution = solution.beside(pca, operand.errors(solution.basis))
-        return replace(solution, extras=extras)
+        return solution.beside(
+            pca,
+            operand.errors(solution.basis),
+            classes_=target.classes,
+            target_r2_=r2(solution.basis),
+            pls_target_r2_=r2(pls.basis),
+            hidden_directions_=hidden.T,
+            mean_gap_=mean_gap(differences, solution.basis),
+            pls_mean_gap_=mean_gap(differences, pls.basis),
+        )
 
 
 def _with_targets_last(

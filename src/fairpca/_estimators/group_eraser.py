@@ -12,7 +12,7 @@ from fairpca._estimators.base import AnyGroups, GroupEstimator, Targeted
 from fairpca._moments.group_differences import Notion, mean_differences, spanned, strata_of
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.tolerances import EPS, TINY
-from fairpca._sklearn import Interval, StrOptions
+from fairpca._sklearn import Interval
 from fairpca._typing import Array
 
 _Erasure = tuple[Array, Array, Array]  # detectors, corrections and differences of the means
@@ -40,11 +40,8 @@ class GroupEraser(OneToOneFeatureMixin, TransformerMixin, AnyGroups, Targeted[_E
     ----------
     strength : float in [0, 1], default=1.0
         How much to erase: the share ``1 - strength`` of every difference of means stays.
-    notion : {"demographic_parity", "equal_opportunity", "equalized_odds"}
-        The rows among which means are made equal: all rows; the rows of the positive class; the
-        rows of each class of y. The latter two need ``y`` at fit.
-    pos_label : label, optional
-        The positive class of equal opportunity; by default the larger of two.
+    notion, pos_label
+        As in :class:`BlindPCA`: the rows among which means are made equal.
     min_group_size, small_groups, max_groups
         As in :class:`FairPCA`; the means of groups that are left out are not hidden.
 
@@ -92,8 +89,6 @@ class GroupEraser(OneToOneFeatureMixin, TransformerMixin, AnyGroups, Targeted[_E
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GroupEstimator._parameter_constraints,
         "strength": [Interval(Real, 0, 1, closed="both")],
-        "notion": [StrOptions({"demographic_parity", "equal_opportunity", "equalized_odds"})],
-        "pos_label": [object],
     }
     _saved_shapes: ClassVar[dict[str, str]] = {
         **GroupEstimator._saved_shapes,

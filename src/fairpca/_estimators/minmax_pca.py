@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
-from fairpca._estimators.base import AnyGroups, FairProjection, alpha_of
+from fairpca._estimators.base import AnyGroups, FairProjection
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import PLAIN_PCA, Criterion, WorstOffProblem
@@ -40,8 +40,7 @@ class CenteredProjection(AnyGroups, FairProjection):
             measured = about_center.relative() if self.normalize else about_center
             solution = self._solve_measured(measured, rank)
             solution = solution.beside(pca, operand.errors(solution.basis))
-        alpha = alpha_of(operand.shares, solution.weights, solution.privileged)
-        return replace(solution, alpha=alpha)
+        return replace(solution, alpha=solution.alpha_of(operand.shares))
 
     def _solve_measured(self, measured: Operand, rank: int) -> Solution:
         """Solve with the moments about the mean asked for."""

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_array, validate_data
 from fairpca._input.checks import check_n_features
 from fairpca._input.device import DeviceRows, is_dask, is_device_array, on_host
 from fairpca._input.rows import as_rows, dense_blocks, refuse_non_finite, refuse_unusable_numbers
+from fairpca._moments.tolerances import EPS
 from fairpca._typing import Array, Codes
 
 
@@ -62,8 +63,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
             scores = np.asarray(X @ encoder.T - encoder @ self.mean_)
             return scores.astype(kind, copy=False)
         scores = np.empty((X.shape[0], len(encoder)), dtype=kind)
-        for rows, Z in self._centred_blocks(X):
-            scores[rows] = Z @ encoder.T
+        for place, block in dense_blocks(as_rows(X)):  # without a centred copy of all of X
+            scores[place] = (block - self.mean_) @ encoder.T
         return scores
 
     def inverse_transform(self, X: Any) -> Any:
@@ -195,13 +196,13 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         constant = d * np.log(2 * np.pi) + np.log(along).sum() + (d - r) * np.log(across)
         constant += 2 * np.log(self.scale_).sum()
         likelihood = np.empty(X.shape[0])
-        for rows, centred in self._centred_blocks(X):
-            Z = centred / self.scale_
+        for place, block in dense_blocks(as_rows(X)):
+            Z = (block - self.mean_) / self.scale_
             scores = Z @ self.components_.T
-            rest = Z - scores @ self.components_
-            likelihood[rows] = (scores**2 / along).sum(axis=1)
+            likelihood[place] = (scores**2 / along).sum(axis=1)
             if r < d:
-                likelihood[rows] += (rest**2).sum(axis=1) / across
+                rest = Z - scores @ self.components_
+                likelihood[place] += (rest**2).sum(axis=1) / across
         return np.asarray(-0.5 * (constant + likelihood))
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -287,11 +288,6 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
                 refuse_non_finite(as_rows(X))
         return checked
 
-    def _centred_blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
-        """Slices and their centred rows in float64, without a centred copy of all of X."""
-        for place, block in dense_blocks(as_rows(X)):
-            yield place, block - self.mean_
-
 
 def encoder_of(projection: Projection) -> Array:
     """The matrix W of the scores ``(X - mean_) @ W.T``."""
@@ -313,7 +309,7 @@ def _units(projection: Projection) -> Array:
 def _no_variance(projection: Projection) -> float:
     """Variances up to this size may be rounding errors."""
     whole, d = float(projection.explained_variance_.sum()), projection.components_.shape[1]
-    return float(d * np.finfo(np.float64).eps) * max(whole, 1e-300)
+    return float(d * EPS) * max(whole, 1e-300)
 
 
 def _on_block(work: Callable[[Any], Array], width: int, block: Any) -> Array:

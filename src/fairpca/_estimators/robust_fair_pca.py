@@ -4,8 +4,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
 
-from fairpca._estimators.base import FairProjection, alpha_of
-from fairpca._input.checks import check_two_groups
+from fairpca._estimators.base import FairProjection
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import RobustProblem
@@ -80,15 +79,11 @@ class RobustFairPCA(FairProjection):
     }
     normalize = False  # radii are in the units of the data
 
-    def _check_groups(self, settled: SettledGroups) -> None:
-        check_two_groups(settled.moments.groups.tolist(), "RobustFairPCA")
-
     def _problem(self) -> RobustProblem:
         return RobustProblem(float(self.radius), float(self.penalty))
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
         first, second = settled.moments.weights.tolist()  # weight 2 counts as two rows
         solution = solve(replace(self._problem(), sizes=(first, second)), operand, rank)
-        alpha = alpha_of(operand.shares, solution.weights, solution.privileged)
         extras = {**solution.extras, "robust_error_": solution.value}
-        return replace(solution, alpha=alpha, extras=extras)
+        return replace(solution, alpha=solution.alpha_of(operand.shares), extras=extras)

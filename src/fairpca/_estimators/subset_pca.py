@@ -6,8 +6,6 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from fairpca._estimators.base import FairProjection
-from fairpca._input.checks import check_two_groups
-from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import Rule, SubsetProblem
 from fairpca._sklearn import StrOptions
 
@@ -80,11 +78,7 @@ class SubsetFairPCA(FairProjection):
         **FairProjection._parameter_constraints,
         "selection": [StrOptions(set(get_args(Rule)))],
         "solver": [StrOptions({"auto", "exact", "spea2"})],
-        "random_state": ["random_state"],
     }
-
-    def _check_groups(self, settled: SettledGroups) -> None:
-        check_two_groups(settled.moments.groups.tolist(), "SubsetFairPCA")
 
     def _problem(self) -> SubsetProblem:
         return SubsetProblem(self.selection, self.solver, self.random_state)

@@ -1,1 +1,1 @@
-"""Labels, weights and rows that a user may pass, of every library."""
+"""Labels, weights and rows as users pass them, from any library."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fairpca._input.device import library_of, on_host
 from fairpca._typing import Array, Labels
 
-MOST_GROUPS = 50  # more are compared only on request; in as few rows, all may stand alone
+MOST_GROUPS = 50  # more are compared only on request; among no more rows, each may be a group
 
 
 def forgotten_groups(estimator: object, method: str, y: Any, needs_y: bool) -> TypeError:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fairpca._typing import Array, Codes
 
-ENTRIES_AT_A_TIME = 1 << 21  # numbers in a block of rows: 16 MiB of float64, on devices 8 times
+ENTRIES_AT_A_TIME = 1 << 21  # numbers in a block of rows, 16 MiB; on devices 8 times as many
 
 
 def library_of(X: Any) -> str:

@@ -59,15 +59,14 @@ def encode_few_groups(
     codes, labels = encode_groups(groups, rows.n_rows)
     check_group_labels(labels, np.bincount(codes), max_groups, min_group_size)
     coded = CodedLabels(codes, labels.tolist())
-    warn_of_group_columns(rows, coded if getattr(groups, "ndim", 0) == 1 else groups)
+    if rows.feature_names is not None:
+        warn_of_group_columns(rows, coded if getattr(groups, "ndim", 0) == 1 else groups)
     return coded
 
 
 def warn_of_group_columns(rows: Rows, groups: Any) -> None:
     """Warn that a column of a data frame is the group, or one of the columns that were crossed."""
-    names, n = rows.feature_names, rows.n_rows
-    if names is None:
-        return
+    names, n = rows.feature_names or [], rows.n_rows
     columns = [groups] if isinstance(groups, CodedLabels) else _label_columns(groups)[0]
     what = "the group" if len(columns) == 1 else "one of the sensitive features"
     for codes, labels in [encode_groups(column, n) for column in columns]:
@@ -119,7 +118,10 @@ def _encode_integers(values: NDArray[Any]) -> tuple[Codes, NDArray[Any]]:
 
 
 def _label_columns(groups: Any, name: str = _GROUPS) -> tuple[list[Labels], list[str] | None]:
-    """The columns of a data frame, with their names, or of an array; else a single column."""
+    """Labels as 1-D arrays: the columns of a table, with names if it has any, or a single one.
+
+    Missing labels are refused where the library marks them.
+    """
     names = None
     if isinstance(groups, (list, tuple)) and groups and isinstance(groups[0], (list, tuple)):
         groups = np.asarray(groups)
@@ -133,32 +135,30 @@ def _label_columns(groups: Any, name: str = _GROUPS) -> tuple[list[Labels], list
         columns = list(groups.T)
     if not columns:
         raise ValueError(f"{name} is a table without columns; pass one label per row.")
-    return [_label_array(column, name) for column in columns], names
-
-
-def _label_array(column: Any, name: str) -> Labels:
-    """Labels as a 1-D array; missing ones are refused."""
-    if np.ma.is_masked(column):
-        _refuse_missing_labels(np.ma.getmaskarray(column), name)
-    if isinstance(column, nw.Series):
-        if column.is_null().any():
-            _refuse_missing_labels(column.is_null().to_numpy(), name)
-        values = column.to_numpy()
-    else:
-        values = np.asarray(column)
-        if isinstance(column, (list, tuple)) and values.ndim == 1:
-            values = label_vector(column)  # numpy would turn 1 and "one" into two strings
-    if values.ndim == 0:
-        example = "frame['sex']" if name == _GROUPS else "frame['outcome']"
-        problem = f"{name}={column!r} is not a column of labels"
-        raise TypeError(f"{problem}; pass one label per row, for example {name}={example}.")
-    if values.ndim != 1:
-        crossed = ", or a 2-D array or data frame to cross its columns" * (name == _GROUPS)
-        problem = f"{name} has shape {values.shape}"
-        raise ValueError(f"{problem}; pass a 1-D array with one label per row{crossed}.")
-    if values.dtype.kind == "c":
-        raise TypeError(f"{name} is complex; pass strings, numbers or booleans.")
-    return values
+    arrays = []
+    for column in columns:
+        if np.ma.is_masked(column):
+            _refuse_missing_labels(np.ma.getmaskarray(column), name)
+        if isinstance(column, nw.Series):
+            if column.is_null().any():
+                _refuse_missing_labels(column.is_null().to_numpy(), name)
+            values = column.to_numpy()
+        else:
+            values = np.asarray(column)
+            if isinstance(column, (list, tuple)) and values.ndim == 1:
+                values = label_vector(column)  # numpy would turn 1 and "one" into two strings
+        if values.ndim == 0:
+            example = "frame['sex']" if name == _GROUPS else "frame['outcome']"
+            problem = f"{name}={column!r} is not a column of labels"
+            raise TypeError(f"{problem}; pass one label per row, for example {name}={example}.")
+        if values.ndim != 1:
+            crossed = ", or a 2-D array or data frame to cross its columns" * (name == _GROUPS)
+            problem = f"{name} has shape {values.shape}"
+            raise ValueError(f"{problem}; pass a 1-D array with one label per row{crossed}.")
+        if values.dtype.kind == "c":
+            raise TypeError(f"{name} is complex; pass strings, numbers or booleans.")
+        arrays.append(values)
+    return arrays, names
 
 
 def _refuse_missing_labels(missing: Mask, name: str) -> NoReturn:

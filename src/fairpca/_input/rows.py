@@ -51,8 +51,7 @@ class ArrayRows(DenseRows):
             remedy = "X.reshape(-1, 1) if it is one feature, or X.reshape(1, -1) if it is one row"
             problem = f"Expected 2D array, got {self._X.ndim}D array instead"
             raise ValueError(f"{problem}. Reshape your data with {remedy}.")
-        _check_type(self._X.dtype)
-        self.n_rows, self.n_features = self._X.shape
+        self.dtype, (self.n_rows, self.n_features) = self._X.dtype, self._X.shape
 
     def block(self, start: int, stop: int) -> NDArray[Any]:
         block = self._X[start:stop]
@@ -63,13 +62,6 @@ class ArrayRows(DenseRows):
         except (TypeError, ValueError) as error:
             problem = f"X holds values that are not numbers ({error})"
             raise type(error)(f"{problem}; drop their columns or {_ENCODE}.") from error
-
-
-def _check_type(dtype: np.dtype[Any]) -> None:
-    if dtype.kind == "c":
-        raise ValueError("Complex data not supported: X must hold real numbers; pass X.real.")
-    if dtype.kind not in "biufO":
-        raise TypeError(f"X must hold numbers, not {dtype}; pass X.astype(float), or {_ENCODE}.")
 
 
 class FrameRows(DenseRows):
@@ -117,12 +109,11 @@ class SparseRows:
     n_targets: int = 0
 
     def __init__(self, X: Any) -> None:
-        _check_type(X.dtype)
         self._X = X.tocsr()
         if not self._X.has_canonical_format:
             self._X = self._X.copy()  # the caller's matrix stays as it is
             self._X.sum_duplicates()
-        self.n_rows, self.n_features = X.shape
+        self.dtype, (self.n_rows, self.n_features) = X.dtype, X.shape
 
     def block(self, start: int, stop: int) -> Any:
         """Rows ``start`` to ``stop`` as a CSR matrix of floats."""
@@ -155,6 +146,11 @@ def as_rows(X: Any) -> Rows:
     else:
         table = nw.from_native(X, eager_only=True, pass_through=True)
         rows = FrameRows(table) if isinstance(table, nw.DataFrame) else ArrayRows(X)
+    if isinstance(rows, ArrayRows | SparseRows) and rows.dtype.kind not in "biufO":
+        if rows.dtype.kind == "c":
+            raise ValueError("Complex data not supported: X must hold real numbers; pass X.real.")
+        cast = "pass X.astype(float)"
+        raise TypeError(f"X must hold numbers, not {rows.dtype}; {cast}, or {_ENCODE}.")
     for what, n in (("sample", rows.n_rows), ("feature", rows.n_features)):
         if n == 0:
             shape = f"0 {what}(s) (shape=({rows.n_rows}, {rows.n_features}))"
@@ -211,9 +207,21 @@ class NumericTarget(NamedTuple):
 
 
 def join_targets(rows: Rows, target: NumericTarget) -> Rows:
-    """The rows with their targets as last columns."""
-    Y, n = as_targets(target.values), rows.n_rows
+    """The rows with their targets, which are finite numbers, as last columns."""
+    n = rows.n_rows
     block: Callable[[int, int], Any] = rows.block
+    try:
+        Y: Array = np.asarray(on_host(target.values), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        problem = f"y must be numbers for target_type='numbers', but could not be read: {error}"
+        raise TypeError(f"{problem}; pass target_type='classes' for labels.") from error
+    Y = Y[:, None] if Y.ndim == 1 else Y
+    if Y.ndim != 2 or Y.shape[1] == 0:
+        raise ValueError(f"y has shape {Y.shape}; pass one number per row, or several columns.")
+    bad = np.flatnonzero(~np.isfinite(Y).all(axis=1))
+    if len(bad):
+        problem = f"Input y contains NaN or infinity in {len(bad)} rows, first in row {bad[0]}"
+        raise ValueError(f"{problem}; drop these rows of X, y and groups, or fill them.")
     if len(Y) != n:
         raise ValueError(f"y has {len(Y)} rows but X has {n}; pass exactly one y per row of X.")
     joint: SparseRows | MadeRows
@@ -226,20 +234,3 @@ def join_targets(rows: Rows, target: NumericTarget) -> Rows:
     if rows.feature_names is not None:
         joint.feature_names = rows.feature_names + [f"target {j}" for j in range(Y.shape[1])]
     return joint
-
-
-def as_targets(y: Any) -> Array:
-    """Numbers of shape (n_samples, n_targets), all finite."""
-    try:
-        Y = np.asarray(on_host(y), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        problem = f"y must be numbers for target_type='numbers', but could not be read: {error}"
-        raise TypeError(f"{problem}; pass target_type='classes' for labels.") from error
-    Y = Y[:, None] if Y.ndim == 1 else Y
-    if Y.ndim != 2 or Y.shape[1] == 0:
-        raise ValueError(f"y has shape {Y.shape}; pass one number per row, or several columns.")
-    bad = np.flatnonzero(~np.isfinite(Y).all(axis=1))
-    if len(bad):
-        problem = f"Input y contains NaN or infinity in {len(bad)} rows, first in row {bad[0]}"
-        raise ValueError(f"{problem}; drop these rows of X, y and groups, or fill them.")
-    return Y

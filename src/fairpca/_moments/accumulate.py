@@ -86,13 +86,12 @@ def _provisional_shifts(
     if not counted.all():
         head = np.where(counted[:, None], head, 0.0)  # rows of weight zero may hold anything
     members = (codes[:first] == np.arange(k)[:, None]).astype(np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        n = np.maximum(members.sum(axis=1), 1.0)[:, None]
-        shifts, squares = members @ head / n, members @ (head * head) / n
-        for g in np.flatnonzero(~members.any(axis=1)):
-            start = int(np.argmax(codes == g))  # any row if all of them have weight zero
-            shifts[g] = rows.block(start, start + 1)[0]
-        needed = np.isfinite(shifts) & (2 * shifts**2 > squares)
+    n = np.maximum(members.sum(axis=1), 1.0)[:, None]
+    shifts, squares = members @ head / n, members @ (head * head) / n
+    for g in np.flatnonzero(~members.any(axis=1)):
+        start = int(np.argmax(codes == g))  # any row if all of them have weight zero
+        shifts[g] = rows.block(start, start + 1)[0]
+    needed = np.isfinite(shifts) & (2 * shifts**2 > squares)
     return np.where(needed, shifts, 0.0)
 
 

@@ -45,19 +45,6 @@ class Stratum:
         weights = self.moments.weights
         return np.asarray(weights[self.members] / weights.sum())
 
-    def covariance_differences(self, covariances: Array) -> Array:
-        """``sum_g p_g (S_g - S)^2``, given the covariances of all groups of the moments."""
-        own, shares = covariances[self.members], self.shares
-        apart = own - np.average(own, 0, shares)
-        return np.asarray(np.tensordot(shares, apart @ apart, axes=1))
-
-
-def classes_of(moments: GroupMoments | ImplicitMoments) -> list[Label]:
-    """The classes that occur, sorted; there must be two at least."""
-    classes = [] if moments.outcomes is None else moments.outcomes.tolist()
-    _refuse_one_class(classes)
-    return classes
-
 
 def _refuse_one_class(classes: list[Label]) -> None:
     if len(classes) < 2:
@@ -75,7 +62,9 @@ def strata_of(settled: SettledGroups, notion: Notion, pos_label: Label = None) -
             f"notion={notion!r} compares people of one class, but these moments have no classes; "
             "pass y to fit, target to fit_files, or GroupMoments.from_data(X, groups, target=y)."
         )
-    classes, (cells, outcomes, groups) = classes_of(settled.cells), settled.cells._by_outcome()
+    classes: list[Label] = settled.cells.outcomes.tolist()
+    _refuse_one_class(classes)
+    cells, outcomes, groups = settled.cells._by_outcome()
     members = np.flatnonzero(settled.compared).tolist()
     wanted = classes if notion == "equalized_odds" else [positive_class(classes, pos_label)]
     strata = []
@@ -148,7 +137,7 @@ class MeanGapOperand(Operand):
             self.matrices = np.array([C, differences.T @ differences])
         self.shares, self.compared = np.array([1.0, 0.0]), np.ones(2, dtype=bool)
         self.traces = np.array([operand.shares @ operand.traces, np.sum(differences**2)])
-        self.n_features = operand.n_features
+        self.n_features, self.products_only = operand.n_features, operand.products_only
 
     @classmethod
     def of(cls, operand: Operand, differences: Array) -> Operand:
@@ -191,7 +180,9 @@ def target_of(moments: GroupMoments | ImplicitMoments) -> Target:
             why = f"y does not vary in column {varying.argmin()}, so there is nothing to predict"
             raise ValueError(f"{why}; pass a y with different values.")
         return Target(C_y[:d] / np.sqrt(np.diagonal(C_y[d:])), float(moments.n_targets), None)
-    classes, (cells, outcomes, _) = classes_of(moments), moments._by_outcome()
+    classes = [] if moments.outcomes is None else moments.outcomes.tolist()
+    _refuse_one_class(classes)
+    cells, outcomes, _ = moments._by_outcome()
     shares = cells.weights / cells.weights.sum()
     members = outcomes == np.arange(len(classes))[:, None]
     p, covariance = members @ shares, (members * shares) @ cells.from_mean

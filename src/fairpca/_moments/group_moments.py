@@ -344,7 +344,9 @@ class GroupMoments:
         return cells
 
     def _keep(self, *, folds: bool = False, outcomes: bool = False) -> GroupMoments:
-        """Moments of the same rows, with all other axes summed away."""
+        """Moments of the same rows, with all other axes summed away; targets go with outcomes."""
+        if self.n_targets and not outcomes:
+            return self.select(range(self.n_features - self.n_targets))._keep(folds=folds)
         if (folds or not self.n_folds) and (outcomes or self.outcomes is None):
             return self
         kept, cells = copy(self), self._cells.copy()
@@ -378,16 +380,15 @@ class GroupMoments:
         rest, left_out = self._take(~inside), self._take(inside)
         return rest._keep(outcomes=True), left_out._keep(outcomes=True)
 
-    def _folds(self) -> list[int]:
-        """The folds that hold rows; rows that are never left out have no fold."""
-        return [fold for fold in np.unique(self._cells[_FOLD]).tolist() if fold != NEVER]
-
-    def _fold_sizes(self, fold: int) -> tuple[Array, Array]:
-        """Number of rows and total weight of each group in a fold."""
-        inside, sums = self._cells[_FOLD] == fold, (self._sums.rows, self._sums.weights)
-        groups, k = self._cells[_GROUP, inside], len(self.groups)
-        rows, weights = (np.bincount(groups, values[inside], k).astype(float) for values in sums)
-        return rows, weights
+    def _folds(self) -> dict[int, Array]:
+        """For each fold that holds rows, the number and the total weight of each group's rows."""
+        folds, _, groups = self._cells
+        rows, weights, k, sizes = self._sums.rows, self._sums.weights, len(self.groups), {}
+        for fold in np.unique(folds[folds != NEVER]).tolist():
+            here = folds == fold
+            both = rows[here], weights[here]
+            sizes[fold] = np.array([np.bincount(groups[here], each, k) for each in both])
+        return sizes
 
     def _about_the_mean(self) -> GroupMoments:
         """The same with one shift for all cells, so that adding them up is quick."""
@@ -405,6 +406,8 @@ class GroupMoments:
 
     def _renamed(self, names: Mapping[Label, Label]) -> GroupMoments:
         """Moments of the same rows with some groups renamed; groups of one name become one."""
+        if not names:
+            return self
         labels = [names.get(label, label) for label in self.groups.tolist()]
         renamed, cells = copy(self), self._cells.copy()
         renamed.groups = label_vector(sort_labels(list(dict.fromkeys(labels))))

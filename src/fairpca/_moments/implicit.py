@@ -23,21 +23,27 @@ from scipy.sparse import csr_array, diags_array
 
 from fairpca._blas import blas_threads, parallel_map
 from fairpca._input.checks import check_group_weights, check_sample_weight
-from fairpca._input.device import ENTRIES_AT_A_TIME, DeviceRows
+from fairpca._input.device import ENTRIES_AT_A_TIME, DeviceRows, is_dask
+from fairpca._input.folds import FoldRule
 from fairpca._input.labels import CodedLabels, encode_groups, encode_outcomes
 from fairpca._input.rows import (
     DenseRows,
     FrameRows,
+    NumericTarget,
     Rows,
     SparseRows,
     as_rows,
     refuse_unusable_numbers,
 )
 from fairpca._moments.accumulate import by_group
+from fairpca._moments.few_rows import are_few
+from fairpca._moments.group_moments import GroupMoments, moments_of_rows
 from fairpca._moments.operand import Operand, relative_units
 from fairpca._moments.sums import all_at_center
 from fairpca._typing import Array, Center, Codes, Label, Labels, Mask
 
+_GRAMS_UP_TO = 5000  # features
+_FEW_ROWS = 1000  # With more features, a copy of up to this many rows is cheap to decompose.
 _FAR = 100  # squared mean over variance; beyond it, at most one entry in a hundred is zero
 
 
@@ -143,7 +149,7 @@ class ImplicitMoments:
 class ImplicitOperand(Operand):
     """Second moments known by their products only."""
 
-    matrices = None
+    matrices, products_only = None, True
 
     def __init__(self, moments: ImplicitMoments, centers: Array, compared: Mask | None) -> None:
         scale, weights, self._rows = moments._divisors, moments.weights, moments._rows
@@ -262,11 +268,38 @@ def _shift_far_columns(X: Any, weights: Array | None) -> tuple[Any, Array]:
     """
     counted = X if weights is None else X[weights > 0]
     n = counted.shape[0]
-    with np.errstate(over="ignore", invalid="ignore"):
-        means = np.asarray(counted.sum(axis=0)).ravel() / n
-        variances = np.asarray(counted.power(2).sum(axis=0)).ravel() / n - means**2
-        far = means**2 > _FAR * np.abs(variances)
+    means = np.asarray(counted.sum(axis=0)).ravel() / n
+    variances = np.asarray(counted.power(2).sum(axis=0)).ravel() / n - means**2
+    far = means**2 > _FAR * np.abs(variances)
     shift = np.where(far, means, 0.0)
     if far.any():
         X = csr_array(X - csr_array(np.ones((X.shape[0], 1))) @ csr_array(shift[None]))
     return X, shift
+
+
+def learn(
+    X: Any,
+    groups: Any,
+    sample_weight: Any = None,
+    target: Any = None,
+    folds: FoldRule | Codes | None = None,
+) -> GroupMoments | ImplicitMoments:
+    """The first step of every fit: the moments by fold, outcome and group.
+
+    The rows take their place where moments would be too large.
+    """
+    if is_dask(X):
+        return GroupMoments().update(X, groups, sample_weight, target, folds=folds)
+    rows = as_rows(X)
+    n, d = rows.n_rows, rows.n_features
+    few = are_few(n, d) and n <= _FEW_ROWS and n * d <= 8 * ENTRIES_AT_A_TIME
+    if few or d <= _GRAMS_UP_TO:
+        return moments_of_rows(rows, groups, sample_weight, target, folds)
+    if folds is not None:
+        problem = f"cross-validation works for up to {_GRAMS_UP_TO} features, not {d}"
+        remedy = "pass fewer columns, or do without it (FairPCA, or tradeoff_path without cv)"
+        raise ValueError(f"{problem}; {remedy}.")
+    if isinstance(target, NumericTarget):
+        problem = f"with {d} features a target must be classes, not numbers"
+        raise ValueError(f"{problem}; pass fewer features, or classes such as y > threshold.")
+    return ImplicitMoments(rows, groups, sample_weight, target)

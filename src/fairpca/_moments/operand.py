@@ -37,6 +37,7 @@ class Operand:
     compared: Mask  # the groups to be treated alike; others count in C only
     n_features: int
     frame: Array | None = None  # orthonormal columns: the axes of ``compact``, if not I
+    products_only: bool = False  # whether no matrices can be formed, not even in ``compact``
 
     def __init__(self, matrices: Array, shares: Array, compared: Mask | None = None) -> None:
         self.matrices, self.shares = matrices, shares
@@ -173,7 +174,7 @@ class Complement:
 class _ReducedOperand(Operand):
     """Second moments within a complement, known by their products only."""
 
-    matrices = None
+    matrices, products_only = None, True
 
     def __init__(self, complement: Complement, operand: Operand) -> None:
         self._complement, self._operand = complement, operand

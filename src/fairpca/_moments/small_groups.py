@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from fairpca._moments.sums import scale_of
 from fairpca._typing import Array, Label, Mask
 
 SmallGroups = Literal["error", "merge", "ignore"]
-Known = TypeVar("Known", GroupMoments, ImplicitMoments, GroupMoments | ImplicitMoments)
 
 REST = "rest"
 _LARGEST_VARIANCE = 1e120  # beyond this or its inverse, squares leave the range of float64
@@ -68,11 +67,12 @@ def settle_small_groups(
     moments: GroupMoments | ImplicitMoments, min_group_size: int, small_groups: SmallGroups
 ) -> SettledGroups:
     """Refuse, merge or ignore the groups of fewer than ``min_group_size`` rows."""
-    check_group_weights(moments.groups, moments.weights)
-    is_small = moments.counts < min_group_size
+    counts = moments.counts
+    check_group_weights(moments.groups, counts)
+    is_small = counts < min_group_size
     small, compared = moments.groups[is_small].tolist(), ~is_small
     if small and small_groups != "ignore":
-        sizes = moments.counts[is_small].tolist()
+        sizes = counts[is_small].tolist()
         listed = [f"{label!r} ({size} rows)" for label, size in zip(small, sizes, strict=True)]
         listed[10:] = [f"{len(listed) - 10} more"] if len(listed) > 10 else []
         fewer = f"fewer than min_group_size={min_group_size} rows"
@@ -89,13 +89,5 @@ def settle_small_groups(
             raise ValueError(f"{problem}, but one has that name already; give it another label.")
         moments = moments._renamed(dict.fromkeys(small, REST))
         compared = np.ones(len(moments.groups), dtype=bool)
-    features = features_by_group(moments)  # without folds, outcomes and targets
+    features = moments._keep()  # without folds, outcomes and targets
     return SettledGroups(features, compared, small, None if features is moments else moments)
-
-
-def features_by_group(moments: Known) -> Known:
-    """The moments of the features by group alone."""
-    features = moments._keep()
-    if isinstance(features, GroupMoments) and features.n_targets:
-        return features.select(range(features.n_features - features.n_targets))
-    return features

@@ -20,9 +20,9 @@ ROOT_EPS = float(np.sqrt(EPS))  # beside 1, squares of smaller numbers vanish
 SAFE_TO_SQUARE = 1e150  # squares of larger numbers, summed up, may overflow
 
 ROUNDED = 64 * EPS  # numbers that differ by less than this share of their size are equal
-NEGLIGIBLE = 1e-9  # smaller shares count as nothing: of PCA's largest error, of a line of weights
+NEGLIGIBLE = 1e-9  # smaller shares of PCA's largest error, or of a line of weights, are nothing
 KEPT = 8.0  # limits are kept to this many times the rounding; bases differ by twice as much
-MEAN_NOISE = 4096 * EPS  # sums over many rows lose three digits, of a mean or the largest trace
+MEAN_NOISE = 4096 * EPS  # rounding of a mean, or of the largest trace, as sums over many rows
 NO_VARIATION = 1e-20  # smaller shares of a variance are rounding, squared
 
 

@@ -52,11 +52,15 @@ class LinearProblem:
         """Weight of each group's error, ``w = c + A'y``."""
         return np.asarray(self.cost + self.rows.T @ prices)
 
-    def best_levels(self, errors: Array) -> Array:
-        """The levels that suit given errors best: envelopes over the rows of one level alone."""
+    def excess(self, errors: Array) -> tuple[Array, Array]:
+        """The excess of the errors over each row's limit, at the best levels, and these levels.
+
+        The best levels are envelopes over the rows of one level alone.
+        """
         excess, alone = self.rows @ errors - self.limits, (self.levels != 0.0).sum(axis=1) == 1
         own = [(b[alone & (b != 0.0)][0], excess[alone & (b != 0.0)]) for b in self.levels.T]
-        return np.array([-b * values.max() for b, values in own])
+        levels = np.array([-b * values.max() for b, values in own])
+        return excess + self.levels @ levels, levels
 
     def measure(self, errors: Array) -> tuple[float, float]:
         """Objective and largest violation at given errors, with the best levels for them.
@@ -68,8 +72,7 @@ class LinearProblem:
         >>> problem.measure(np.array([1.0, 2.0, 4.5]))
         (3.5, 0.5)
         """
-        levels = self.best_levels(errors)
-        excess = self.rows @ errors + self.levels @ levels - self.limits
+        excess, levels = self.excess(errors)
         violation = np.where(self.equal, np.abs(excess), excess).max(initial=0.0)
         return float(self.cost @ errors + self.level_cost @ levels), float(violation)
 
@@ -81,8 +84,19 @@ class LinearProblem:
 _Rows = list[tuple[Array, list[float], Array, float]]  # rows, their levels, limits, first price
 
 
-def _build(cost: Array, level_cost: list[float], blocks: _Rows, n_equal: int = 0) -> LinearProblem:
-    """Stack blocks of rows, of which the first ``n_equal`` hold with equality."""
+def _build(
+    cost: Array,
+    level_cost: list[float],
+    blocks: _Rows,
+    compared: Mask,
+    cap: float | Array,
+    n_equal: int = 0,
+) -> LinearProblem:
+    """Stack blocks of rows, of which the first ``n_equal`` hold with equality, and the caps."""
+    caps = np.broadcast_to(cap, compared.shape)[compared]
+    if np.isfinite(caps).all():
+        errors, no_level = np.eye(len(compared))[compared], [0.0] * len(level_cost)
+        blocks.append((errors, no_level, caps, 1.0 / len(caps)))
     rows, levels, limits, starts = zip(*blocks, strict=True)
     repeat = np.repeat(np.arange(len(blocks)), [len(one) for one in limits])
     return LinearProblem(
@@ -111,10 +125,9 @@ def least_maximum(
     """
     errors = np.eye(len(compared))[compared]
     blocks: _Rows = [(errors, [-1.0], offsets[compared], 1.0 / len(errors))]
-    blocks += _capped(compared, cap, 1)
     if shares is not None:
         blocks.append((shares[np.newaxis], [0.0], np.array([max_error]), 1.0))
-    return _build(np.zeros(len(offsets)), [1.0], blocks)
+    return _build(np.zeros(len(offsets)), [1.0], blocks, compared, cap)
 
 
 def least_spread(
@@ -124,10 +137,10 @@ def least_spread(
 
     None of their errors may be above ``cap``, nor the overall error ``p'R`` above ``max_error``.
     """
-    blocks = [*_between_levels(compared), *_capped(compared, cap, 2)]
+    blocks = _between_levels(compared)
     if max_error < inf:
         blocks.append((shares[np.newaxis], [0.0, 0.0], np.array([max_error]), 1.0))
-    return _build(np.zeros(len(shares)), [1.0, -1.0], blocks)
+    return _build(np.zeros(len(shares)), [1.0, -1.0], blocks, compared, cap)
 
 
 def least_error(
@@ -148,8 +161,7 @@ def least_error(
         width = (np.zeros((1, len(shares))), [1.0, -1.0], np.array([max_spread]), 1.0)
         blocks = [*_between_levels(compared), width]
     n_levels = len(blocks[0][1]) if blocks else 0
-    blocks += _capped(compared, cap, n_levels)
-    return _build(shares, [0.0] * n_levels, blocks, n_equal)
+    return _build(shares, [0.0] * n_levels, blocks, compared, cap, n_equal)
 
 
 def _between_levels(compared: Mask) -> _Rows:
@@ -157,10 +169,3 @@ def _between_levels(compared: Mask) -> _Rows:
     errors, n = np.eye(len(compared))[compared], np.count_nonzero(compared)
     upper, lower = [-1.0, 0.0], [0.0, 1.0]
     return [(errors, upper, np.zeros(n), 1.0 / n), (-errors, lower, np.zeros(n), 1.0 / n)]
-
-
-def _capped(compared: Mask, cap: float | Array, n_levels: int) -> _Rows:
-    """No error of the groups compared is above a cap, if there is one."""
-    errors, limits = np.eye(len(compared))[compared], np.broadcast_to(cap, compared.shape)[compared]
-    rows = (errors, [0.0] * n_levels, limits, 1.0 / len(limits))
-    return [rows] if np.isfinite(limits).all() else []

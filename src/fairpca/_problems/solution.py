@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from fairpca._moments.tolerances import moment_noise
+from fairpca._moments.tolerances import TINY, moment_noise
 from fairpca._problems.status import Status
 from fairpca._typing import Array, Mask
 
@@ -67,8 +67,8 @@ class Solution:
         """How far the projection can be from the best one."""
         return self.value - self.bound
 
-    def beside(self, pca: Solution, errors: Array) -> Solution:
-        """The same projection, with its errors under other moments, and the PCA of those."""
+    def beside(self, pca: Solution, errors: Array, **extras: object) -> Solution:
+        """The same projection with its errors under other moments, their PCA, and more extras."""
         return replace(
             self,
             errors=errors,
@@ -76,7 +76,15 @@ class Solution:
             privileged=pca.privileged,
             harmed=pca.harmed,
             n_eigensolves=self.n_eigensolves + pca.n_eigensolves,
+            extras={**self.extras, **extras},
         )
+
+    def alpha_of(self, shares: Array) -> float:
+        """The alpha for which ``M(w)`` is a multiple of ``alpha C + (1 - alpha)(C_B - C_A)``."""
+        if len(shares) != 2:
+            return nan
+        excess = shares - self.weights / max(float(self.weights.sum()), TINY)
+        return float(1 / (1 + excess[self.privileged]))
 
     def lift(self, V: Array, slack: float) -> Solution:
         """The same solution after ``x -> V x``; outside V, others may be better by ``slack``."""

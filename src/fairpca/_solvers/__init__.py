@@ -50,10 +50,10 @@ def solve(
     minimised; two groups are solved to rounding. ``start`` is the solution of a similar problem
     with the same operand and rank; it saves time.
     """
-    compact, frame = operand.compact, operand.frame
+    frame = operand.frame
     if frame is not None and not isinstance(problem, PLSProblem):  # PLS is stated in features
         start = None if start is None else start.lift(frame.T, 0.0)
-        return solve(problem, compact, rank, tol, start).lift(frame, 0.0)
+        return solve(problem, operand.compact, rank, tol, start).lift(frame, 0.0)
     two = len(operand.shares) == 2
     in_basis = partial(_search_in_basis, operand=operand, rank=rank, start=start)
     whole = partial(_search_whole, operand=operand, rank=rank)
@@ -101,19 +101,18 @@ def _search_in_basis(
     The eigenspaces are kept with the solution, for the searches that start from it.
     """
     guess, kept = (None, None) if start is None else (start.alpha, start.found_in)
-    if not isinstance(kept, Eigenspaces | GrowingBasis) or kept.operand is not operand:
-        thin = _is_thin(operand, rank)
-        kept = _growing_basis(operand, rank) if thin else Eigenspaces(operand, rank)
+    if not isinstance(kept, Spaces) or kept.operand is not operand:
+        kept = spaces_of(operand, rank, one_basis=True)
     n_eigensolves = -kept.n_eigensolves
     if isinstance(kept, GrowingBasis):
         solution = kept.solve(search, guess)
         n_eigensolves += kept.n_eigensolves
         if kept.converged or operand.matrices is None:
             return replace(solution, n_eigensolves=n_eigensolves, found_in=kept)
-        kept = Eigenspaces(operand, rank)
-    kept.guess = guess
-    solution = search(kept)
-    return replace(solution, n_eigensolves=n_eigensolves + kept.n_eigensolves, found_in=kept)
+    dense = kept if isinstance(kept, Eigenspaces) else Eigenspaces(operand, rank)
+    dense.guess = guess
+    solution = search(dense)
+    return replace(solution, n_eigensolves=n_eigensolves + dense.n_eigensolves, found_in=dense)
 
 
 def _search_whole(search: Callable[[Spaces], Solution], operand: Operand, rank: int) -> Solution:
@@ -122,23 +121,15 @@ def _search_whole(search: Callable[[Spaces], Solution], operand: Operand, rank: 
     return replace(search(spaces), n_eigensolves=spaces.n_eigensolves)
 
 
-def spaces_of(operand: Operand, rank: int) -> Spaces:
-    """All eigenspaces of one rank."""
-    if operand.matrices is None:
-        return _growing_basis(operand, rank)
-    return (ThinSpaces if _is_thin(operand, rank) else Eigenspaces)(operand, rank)
+def spaces_of(operand: Operand, rank: int, *, one_basis: bool = False) -> Spaces:
+    """All eigenspaces of one rank; many features get a growing basis for each, or ``one_basis``.
 
-
-def _is_thin(operand: Operand, rank: int) -> bool:
-    """Whether there are far more features than a basis would have columns."""
-    enough = max(_GROWING_BASIS_FROM, _PER_RANK * rank)
-    return operand.matrices is None or operand.n_features >= enough
-
-
-def _growing_basis(operand: Operand, rank: int) -> GrowingBasis:
-    """A basis that gives up early if there are matrices to fall back on."""
+    A basis gives up early if there are matrices to fall back on.
+    """
     d, k = operand.n_features, len(operand.shares)
-    if operand.matrices is not None:
-        return GrowingBasis(operand, rank, d // 2)
-    capacity = max(KEPT_BYTES // (4 * d * (k + 1)), 8 * rank + 16)
-    return GrowingBasis(operand, rank, 2 * _PER_RANK * max(rank, 8), capacity)
+    if operand.matrices is None:
+        capacity = max(KEPT_BYTES // (4 * d * (k + 1)), 8 * rank + 16)
+        return GrowingBasis(operand, rank, 2 * _PER_RANK * max(rank, 8), capacity)
+    if d < max(_GROWING_BASIS_FROM, _PER_RANK * rank):
+        return Eigenspaces(operand, rank)
+    return GrowingBasis(operand, rank, d // 2) if one_basis else ThinSpaces(operand, rank)

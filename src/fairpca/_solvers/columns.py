@@ -105,7 +105,7 @@ class ColumnSearch:
             return
         parents, j = np.nonzero(np.arange(missing - 1, rest.shape[1]) < open_[:, None])
         j += missing - 1
-        step = max(1, (1 << 20) // M[0].size)  # so many subsets stay in cache
+        step = max(1, (1 << 20) // M[0].size)  # this many subsets stay in cache
         for start in range(0, len(j), step):
             i, kept = parents[start : start + step], j[start : start + step]
             m, left = np.arange(len(i)), rest[i]

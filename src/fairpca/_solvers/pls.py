@@ -17,7 +17,6 @@ Only the span of the directions counts here. Greedy steps prove nothing, so ther
 no covariance with the target is left, the directions of largest variance follow.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from math import inf, nan
@@ -74,8 +73,12 @@ def _best_place(problem: PLSProblem, operand: Operand, rank: int) -> _Place:
         place = at(step)
         if place.left >= 0:
             places.append(place)
-        elif places:
-            places.append(_last_within(at, places[-1], place, 1e-7 * problem.max_mean_gap))
+        elif places:  # bisect for the last place within the budget
+            within, beyond = places[-1], place
+            while within.left > 1e-7 * problem.max_mean_gap and beyond.step - within.step > EPS:
+                place = at(0.5 * (within.step + beyond.step))
+                within, beyond = (within, place) if place.left < 0 else (place, beyond)
+            places.append(within)
             break
     if not places:
         limit, left = problem.max_mean_gap, problem.complement.n_features
@@ -86,16 +89,6 @@ def _best_place(problem: PLSProblem, operand: Operand, rank: int) -> _Place:
             f"{limit - at(_STEPS[0]).left:.6g}. Pass {fewer}, or a larger max_mean_gap."
         )
     return max(places, key=lambda place: place.explained)
-
-
-def _last_within(
-    at: Callable[[float], _Place], within: _Place, beyond: _Place, close: float
-) -> _Place:
-    """The last place within the budget before one beyond it, by bisection."""
-    while within.left > close and beyond.step - within.step > EPS:
-        place = at(0.5 * (within.step + beyond.step))
-        within, beyond = (within, place) if place.left < 0 else (place, beyond)
-    return within
 
 
 def _place(problem: PLSProblem, operand: Operand, rank: int, step: float) -> _Place:
@@ -131,7 +124,11 @@ def _directions(problem: PLSProblem, operand: Operand, alpha: float, rank: int) 
     loadings = np.zeros((len(S), 0))
     least = max(moment_noise(np.array([np.linalg.norm(wanted)])), TINY)
     while len(W) < rank and float(np.linalg.norm(wanted)) > least:
-        W.append(_best_direction(wanted, unwanted))
+        # The top eigenvector of wanted wanted' - unwanted unwanted', inside their span.
+        Q, R = np.linalg.qr(np.hstack([wanted, unwanted]))
+        R_w, R_u = np.split(R, [wanted.shape[1]], axis=1)
+        w = Q @ np.linalg.eigh(R_w @ R_w.T - R_u @ R_u.T)[1][:, -1]
+        W.append(w / np.linalg.norm(w))
         p = operand.shares @ operand.products(W[-1][:, None])[:, :, 0]
         for _ in range(2):  # orthogonalising twice is enough
             p = p - loadings @ (loadings.T @ p)
@@ -139,26 +136,15 @@ def _directions(problem: PLSProblem, operand: Operand, alpha: float, rank: int) 
         loadings = np.column_stack([loadings, v])
         wanted, unwanted = (M - np.outer(v, v @ M) for M in (wanted, unwanted))
     basis = np.linalg.qr(np.array(W).reshape(-1, len(S)).T)[0]
-    return basis if len(W) == rank else _filled(operand, basis, rank)
-
-
-def _best_direction(wanted: Array, unwanted: Array) -> Array:
-    """The top eigenvector of ``wanted wanted' - unwanted unwanted'``, inside their span."""
-    Q, R = np.linalg.qr(np.hstack([wanted, unwanted]))
-    m = wanted.shape[1]
-    small = R[:, :m] @ R[:, :m].T - R[:, m:] @ R[:, m:].T
-    w = Q @ np.linalg.eigh(small)[1][:, -1]
-    return np.asarray(w / np.linalg.norm(w))
-
-
-def _filled(operand: Operand, basis: Array, rank: int) -> Array:
-    """The basis, and the directions of largest variance among the rest."""
+    if len(W) == rank:
+        return basis
+    # The directions of largest variance among the rest follow.
     rest = Complement(basis)
     inside = rest.inside(operand)
     if inside.matrices is None:
         raise ValueError(
-            f"{basis.shape[1]} components explain all of the target that the features can; pass "
-            f"n_components={max(basis.shape[1], 1)}."
+            f"{len(W)} components explain all of the target that the features can; pass "
+            f"n_components={max(len(W), 1)}."
         )
     C = np.tensordot(inside.shares, inside.matrices, axes=1)
-    return np.hstack([basis, rest.lift(top_eigenvectors(C, rank - basis.shape[1])[1])])
+    return np.hstack([basis, rest.lift(top_eigenvectors(C, rank - len(W))[1])])

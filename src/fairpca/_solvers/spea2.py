@@ -30,10 +30,17 @@ def search(
 ) -> Codes:
     """Return the subsets in the last archive, one per row; PCA's is in the first population."""
     d, r = len(lambdas), len(pca)
+    wanted = min(population, math.comb(d, r))
+    subsets = {tuple(pca.tolist()): None}  # in order, none twice
+    while len(subsets) < wanted:
+        drawn = rng.choice(d, size=r, replace=False)
+        subsets[tuple(sorted(drawn.tolist()))] = None
+    first = np.zeros((wanted, d), dtype=bool)
+    np.put_along_axis(first, np.array(list(subsets)), True, axis=1)
     algorithm = SPEA2(
         pop_size=round(population / 2),
         n_offsprings=population,
-        sampling=_first_population(d, pca, population, rng),
+        sampling=first,
         crossover=_Exchange(n_parents=2, n_offsprings=2, prob=0.5),
         mutation=_Replace(prob=0.5),
     )
@@ -43,18 +50,6 @@ def search(
         result = minimize(problem, algorithm, ("n_gen", _GENERATIONS), seed=seed)
     masks = np.asarray(result.pop.get("X"), dtype=bool)
     return np.nonzero(masks)[1].reshape(len(masks), r)
-
-
-def _first_population(d: int, pca: Codes, population: int, rng: np.random.Generator) -> Mask:
-    """PCA's subset and different random ones, or all subsets if there are fewer than wanted."""
-    wanted = min(population, math.comb(d, len(pca)))
-    subsets = {tuple(pca.tolist()): None}
-    while len(subsets) < wanted:
-        drawn = rng.choice(d, size=len(pca), replace=False)
-        subsets[tuple(sorted(drawn.tolist()))] = None
-    masks = np.zeros((wanted, d), dtype=bool)
-    np.put_along_axis(masks, np.array(list(subsets)), True, axis=1)
-    return masks
 
 
 class _KeepSubset(Problem):  # type: ignore[misc]

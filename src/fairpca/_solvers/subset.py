@@ -123,7 +123,7 @@ def exact_front(lambdas: ArrayLike, deltas: ArrayLike, r: int) -> Front:
     are an outer sum of two short lists. The cost is C(d, r) additions.
     """
     lambdas, deltas = np.asarray(lambdas, float), np.asarray(deltas, float)
-    d, order = len(lambdas), _ranking(lambdas)
+    d, order = len(lambdas), np.argsort(-lambdas, kind="stable")  # PCA's order
     # Enumerate the smaller set: what is kept or what is left out. PCA's own subset is met first.
     keep = 2 * r <= d
     k, order = (r, order) if keep else (d - r, order[::-1])
@@ -138,8 +138,9 @@ def exact_front(lambdas: ArrayLike, deltas: ArrayLike, r: int) -> Front:
             for start, x in zip(offset, (lambdas, deltas), strict=True)
         )
         D = np.abs(D)
-        new = _undominated(R.ravel(), D.ravel(), best_R, best_D, tolerance)
-        i, j = np.unravel_index(new, R.shape)
+        # Candidates that the front so far, which is sorted by R, does not dominate.
+        position = np.searchsorted(best_R, R + tolerance[0], side="right")
+        i, j = np.nonzero(np.append(np.inf, best_D)[position] - tolerance[1] > D)
         best_R = np.concatenate([best_R, R[i, j]])
         best_D = np.concatenate([best_D, D[i, j]])
         best_chosen = np.concatenate([best_chosen, np.hstack([rows[i], columns[j]])])
@@ -170,15 +171,10 @@ def spea2_front(
             'solver="spea2" needs pymoo; install it with pip install "fairpca[subset]", or pass '
             f'solver="auto", which looks at up to {EXACT_LIMIT} subsets without it.'
         ) from error
-    pca = np.sort(_ranking(lambdas)[:r])
+    pca = np.sort(np.argsort(-lambdas, kind="stable")[:r])
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     found = spea2.search(lambdas, deltas, pca, population, rng)
     return _front(lambdas, deltas, np.vstack([pca, found]))
-
-
-def _ranking(lambdas: Array) -> Codes:
-    """Eigenvectors by descending eigenvalue, PCA's order."""
-    return np.argsort(-lambdas, kind="stable")
 
 
 def _tolerance(terms: Array) -> float:
@@ -201,15 +197,6 @@ def _blocks(order: Codes, k: int) -> Iterator[tuple[Codes, Codes]]:
         step = max(1, _BLOCK // len(columns))
         for start in range(0, len(rows), step):
             yield rows[start : start + step], columns
-
-
-def _undominated(
-    R: Array, D: Array, front_R: Array, front_D: Array, tolerance: tuple[float, float]
-) -> Codes:
-    """Candidates that the front so far does not dominate; the front is sorted by R."""
-    position = np.searchsorted(front_R, R + tolerance[0], side="right")
-    bound = np.concatenate([[np.inf], front_D])[position]
-    return np.flatnonzero(bound - tolerance[1] > D)
 
 
 def _pareto(R: Array, D: Array, tolerance: tuple[float, float]) -> Codes:

@@ -171,7 +171,7 @@ def solve_welfare(spaces: Spaces, problem: WelfareProblem, tol: float = 1e-9) ->
     target = tol * float(spaces.traces.max())
     proof, atoms = _relax(welfare, 0.1 * target)
     work = Workspace(spaces, unit=1.0)
-    found = _climb(work, welfare, _average(work, atoms), welfare.most(proof) - target)
+    found = _climb(work, welfare, atoms, welfare.most(proof) - target)
     return welfare.certified(found, proof=proof, tol=tol)
 
 
@@ -190,19 +190,6 @@ def _relax(welfare: Welfare, tol: float) -> tuple[Point, _Atoms]:
             break
         atoms.add(point.basis, welfare.kept(point.errors), problem)
     return best, atoms
-
-
-def _average(work: Workspace, atoms: _Atoms) -> Array:
-    """The average of the atoms as a matrix, in a span that holds them."""
-    for basis in atoms.bases:
-        if basis is not None:
-            work.grow(basis)
-    uniform = np.eye(work.basis.shape[1]) * work.rank / work.spaces.n_features
-    P = np.zeros_like(uniform)
-    for share, basis in zip(atoms.shares, atoms.bases, strict=True):
-        inside = None if basis is None else work.basis.T @ basis
-        P += share * (uniform if inside is None else inside @ inside.T)
-    return P
 
 
 def _correct(atoms: _Atoms, problem: WelfareProblem) -> None:
@@ -236,8 +223,16 @@ def _line_search(problem: WelfareProblem, average: Array, change: Array) -> floa
     return float(brentq(slope, 0.0, 1.0, xtol=4 * EPS)) if slope(0.0) > 0.0 else 0.0
 
 
-def _climb(work: Workspace, welfare: Welfare, P: Array, target: float) -> Point:
-    """A projection near the average P, in the span; the search ends at the target welfare."""
+def _climb(work: Workspace, welfare: Welfare, atoms: _Atoms, target: float) -> Point:
+    """A projection near the average of the atoms; the search ends at the target welfare."""
+    for basis in atoms.bases:
+        if basis is not None:
+            work.grow(basis)
+    uniform = np.eye(work.basis.shape[1]) * work.rank / work.spaces.n_features
+    P = np.zeros_like(uniform)
+    for share, basis in zip(atoms.shares, atoms.bases, strict=True):
+        inside = None if basis is None else work.basis.T @ basis
+        P += share * (uniform if inside is None else inside @ inside.T)
     occupations, vectors = np.linalg.eigh(P)
     best, most = _ascend(work, welfare, vectors[:, -work.rank :])
     for start in random_starts(*split(occupations, vectors), work.rank):

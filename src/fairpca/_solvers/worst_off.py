@@ -30,7 +30,7 @@ from fairpca._solvers.eigenspaces.dense import Eigenspaces, Spaces, top_eigenvec
 from fairpca._solvers.many_groups.dual import minimise
 from fairpca._solvers.many_groups.workspace import Workspace
 from fairpca._solvers.two_groups.root import Line
-from fairpca._typing import Array, Mask
+from fairpca._typing import Array
 
 
 class Balance:
@@ -106,24 +106,19 @@ def solve_worst(spaces: Spaces, criterion: Criterion, tol: float = 1e-9) -> Solu
     balance, pca, work = Balance(spaces, criterion), spaces.pca, Workspace(spaces)
     compared = balance.compared
     if spaces.rank == spaces.n_features or not varying_groups(spaces.traces).any():
-        found, values = pca, pca.errors - balance.offsets  # nothing is lost, whatever the basis
-        worst = _worst_off(values, compared, work.parity)
-        weights, bound = worst / np.count_nonzero(worst), float(values[compared].max())
+        found, bound, tolerance = pca, balance.worst(pca.errors), 0.0  # nothing is ever lost
     else:
         best = minimise(work, least_maximum(balance.offsets, compared), tol)
         found = Point(best.weights, best.basis, best.errors, nan)
-        values, weights, bound = found.errors - balance.offsets, best.weights, best.bound
-        worst = _worst_off(values, compared, max(work.parity, tol * abs(best.value)))
+        bound, tolerance = best.bound, tol * abs(best.value)
+    least = balance.worst(found.errors) - max(work.parity, tolerance)
+    worst = compared & (found.errors - balance.offsets >= least)
+    weights = worst / np.count_nonzero(worst) if found is pca else found.weights
     if np.count_nonzero(worst) == np.count_nonzero(compared):
         status = Status.GROUPS_EQUAL
     else:
         status = Status.ONE_GROUP_DECIDES if worst.sum() == 1 else Status.WORST_EQUAL
     return balance.solution(found, status, weights, bound)
-
-
-def _worst_off(values: Array, compared: Mask, tolerance: float) -> Mask:
-    """The groups compared that are the worst off, to within a tolerance."""
-    return np.asarray(compared & (values >= values[compared].max() - tolerance))
 
 
 def solve_multiplicative_weights(spaces: Eigenspaces, problem: WorstOffProblem) -> Solution:

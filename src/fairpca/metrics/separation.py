@@ -16,7 +16,6 @@ from sklearn.pipeline import Pipeline
 
 from fairpca._input.checks import check_several_groups
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.small_groups import features_by_group
 from fairpca._typing import Array, Labels
 from fairpca.metrics.reconstruction import projection_of, seen_by_projection
 
@@ -84,7 +83,7 @@ def group_separation(
             "moments know their groups and weights; pass group_separation(estimator, moments)."
         )
     else:
-        moments = features_by_group(X)
+        moments = X._keep()
     check_several_groups(moments.groups.tolist(), int(moments.counts.sum()), otherwise="")
     components, _ = projection_of(estimator, moments.n_features)
     components = components / getattr(estimator, "scale_", 1.0)

@@ -13,7 +13,6 @@ from helpers.inside import (
     WelfareProblem,
     WorstOffProblem,
     is_top,
-    root,
     root_prediction,
     solve,
     solve_exact,
@@ -119,7 +118,7 @@ def test_corrections_find_what_decompositions_alone_find(rank, constraint, monke
     operand, problem = operand_of(120, rank), FairProblem(constraint=constraint)
     spaces = Eigenspaces(operand, rank)
     found = solve_exact(spaces, problem)
-    monkeypatch.setattr(root, "FEW_FEATURES", 10**6)
+    monkeypatch.setattr(Eigenspaces, "predict_above", 10**6)
     alone = Eigenspaces(operand, rank)
     exact = solve_exact(alone, problem)
     assert found.status is exact.status

@@ -77,7 +77,7 @@ def local_optimum(fam, problem, rng):
         if these.any()
     ]
     A = np.linalg.qr(rng.normal(size=(d, r)))[0]
-    start = np.concatenate([A.ravel(), problem.best_levels(fam.errors(A))])
+    start = np.concatenate([A.ravel(), problem.excess(fam.errors(A))[1]])
     options = {"maxiter": 300, "ftol": 1e-13 * float(fam.traces.max())}
     end = minimize(objective, start, jac=True, method="SLSQP", constraints=rows, options=options)
     basis = np.linalg.qr(end.x[:n].reshape(d, r))[0]

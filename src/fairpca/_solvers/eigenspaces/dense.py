@@ -100,6 +100,8 @@ class Eigenspaces(Spaces):
     where on a line of weights the answer is expected.
     """
 
+    predict_above = FEW_FEATURES  # with fewer features, predictions take no less time
+
     def __init__(
         self, operand: Operand, rank: int, precision: float = 0.0, guess: float | None = None
     ) -> None:
@@ -107,6 +109,7 @@ class Eigenspaces(Spaces):
         self.matrices = operand.dense_matrices
         self.guess = guess
         self.kept: list[Decomposition] = []  # PCA's, and the latest one
+        self.predict = self.predict_above < self.n_features > rank
         #: Differences between errors below this count as zero: noise of the arithmetic, or more
         #: where a rough answer is good enough.
         self.rounding = max(arithmetic_noise(self.n_features), precision) * float(self.traces.max())
@@ -181,8 +184,8 @@ def top_eigenvectors(M: Array, r: int) -> tuple[Array, Array]:
         values, vectors = eigh(M, subset_by_index=[d - r, d - 1], check_finite=False)
         if vectors.shape[1] == r:  # LAPACK may find fewer inside a cluster of equal eigenvalues
             return values[::-1], np.ascontiguousarray(vectors[:, ::-1])  # BLAS wants rising strides
-    values, vectors = descending(M)
-    return values[:r], vectors[:, :r]
+    values, vectors = eigen(M)
+    return values[: -r - 1 : -1], np.ascontiguousarray(vectors[:, : -r - 1 : -1])
 
 
 def descending(M: Array) -> tuple[Array, Array]:

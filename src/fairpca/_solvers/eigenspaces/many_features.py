@@ -153,7 +153,8 @@ class GrowingBasis(Spaces):
             missing = residual[lengths > tolerance]
             columns_left -= len(missing)
             self.converged = columns_left >= 0
-            point = Point(weights, U, self._errors(U), float(weights @ self.traces - values.sum()))
+            errors = self.traces - np.einsum("kij,ij->k", self._H @ U, U)
+            point = Point(weights, U, errors, float(weights @ self.traces - values.sum()))
             if not self.converged or not (
                 self._expand(missing, [point])
                 or self._expand(self._overlooked([point], tolerance), [point])
@@ -209,10 +210,6 @@ class GrowingBasis(Spaces):
         M = np.tensordot(point.weights, self.operand.dense_matrices, axes=1)
         return is_top(M, point.basis, values_within(M, point.basis))
 
-    def _errors(self, U: Array) -> Array:
-        """``R_g`` of a subspace of the basis."""
-        return np.asarray(self.traces - np.einsum("kij,ij->k", self._H @ U, U))
-
     def _residual(self, weights: Array, basis: Array) -> Array:
         """``M(w) U - V V' M(w) U`` for U = V basis, transposed."""
         within = basis.T @ self._matrix_inside(weights)
@@ -237,7 +234,11 @@ class GrowingBasis(Spaces):
         if not len(block):
             return False
         if self._size + len(block) > len(self._V):
-            self._cut_down(np.linalg.qr(np.hstack([point.basis for point in points]))[0].T)
+            Q = np.linalg.qr(np.hstack([point.basis for point in points]))[0].T
+            self._V[: len(Q)] = Q @ V
+            for C_V in self._CV:
+                C_V[: len(Q)] = Q @ C_V[: self._size]
+            self._H, self._size, self._random_start = Q @ self._H @ Q.T, len(Q), False
             block = block[: len(self._V) - self._size]
         m, end = self._size, self._size + len(block)
         products = self._CV[:, m:end].transpose(0, 2, 1)
@@ -246,15 +247,6 @@ class GrowingBasis(Spaces):
         self._V[m:end] = block
         self._size = end
         return True
-
-    def _cut_down(self, Q: Array) -> None:
-        """Keep the span of these rows, which are orthonormal and in the coordinates of V."""
-        self._random_start = False
-        self._V[: len(Q)] = Q @ self._V[: self._size]
-        for C_V in self._CV:
-            C_V[: len(Q)] = Q @ C_V[: self._size]
-        self._H = Q @ self._H @ Q.T
-        self._size = len(Q)
 
 
 class ThinSpaces(Spaces):

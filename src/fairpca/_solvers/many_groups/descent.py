@@ -112,7 +112,7 @@ def _multipliers(scaled: Array, errors: Array, problem: LinearProblem, prices: A
     flat = scaled.reshape(len(scaled), -1)
     values, vectors = eigen(flat @ flat.T)
     root = (np.sqrt(np.maximum(values, 0.0)) * vectors).T
-    excess = problem.rows @ errors + problem.levels @ problem.best_levels(errors) - problem.limits
+    excess, _ = problem.excess(errors)
     sign = np.eye(len(prices))
     if problem.equal.any():
         sign = np.hstack([sign, -sign[:, problem.equal]])

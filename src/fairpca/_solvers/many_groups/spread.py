@@ -81,7 +81,7 @@ class SpreadFrontier(FrontierOfMany):
         max_spread = first + fraction * (last - first)
         if max_spread >= first - self.rounding:
             return replace(self.pca, status=Status.STOPPED)
-        if max_spread <= last + self.work.parity:  # so near to it that limits have no interior
+        if max_spread <= last + self.work.parity:  # nearer to the end, the limits have no interior
             return self.end
         found = self._next(self._least_error(max_spread))
         return found.solution(self.work, "error", Status.STOPPED)

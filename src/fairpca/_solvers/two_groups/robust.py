@@ -41,31 +41,27 @@ class Piece(NamedTuple):
 
 def solve_robust(spaces: Eigenspaces, problem: RobustProblem) -> Solution:
     """Find the least robust error of two groups."""
-    ends = [spaces.top(unit, 1.0 - unit) for unit in np.eye(2)]  # best for group 0, for group 1
-    found, proof = _branch_and_bound(spaces, problem, _divide_where_equal(spaces, problem, *ends))
+
+    def difference(_: float, errors: Array) -> float:
+        worst = problem.worst(errors)
+        return float(worst[0] - worst[1])
+
+    best_for_0, best_for_1 = (spaces.top(unit, 1.0 - unit) for unit in np.eye(2))
+    line = Line(spaces, spaces.top_of_two, difference, np.array([1.0, -1.0]))
+    below, above = line.sample(1.0, best_for_0), line.sample(0.0, best_for_1)
+    # Both ends of each part of the frontier, and its worse-off group.
+    if below.value >= 0.0 or above.value <= 0.0:
+        parts = [(best_for_0, best_for_1, 0 if below.value >= 0.0 else 1)]
+    else:
+        equal, _ = line.cross(below, above)
+        parts = [(best_for_0, equal, 1), (equal, best_for_1, 0)]
+    found, proof = _branch_and_bound(spaces, problem, parts)
     value = problem.measure(found.errors, spaces.shares)
     bound, rests_on = min(value, proof.bound), (found, proof.a, proof.b)
     extras = {"group_robust_errors_": problem.worst(found.errors)}
     return spaces.solution(
         found, Status.ROBUST, "robust", value, bound, rests_on=rests_on, extras=extras
     )
-
-
-def _divide_where_equal(
-    spaces: Eigenspaces, problem: RobustProblem, best_for_0: Point, best_for_1: Point
-) -> list[tuple[Point, Point, int]]:
-    """The frontier, divided where ``S_0 = S_1``: both ends of a part, and its worse-off group."""
-
-    def difference(_: float, errors: Array) -> float:
-        worst = problem.worst(errors)
-        return float(worst[0] - worst[1])
-
-    line = Line(spaces, spaces.top_of_two, difference, np.array([1.0, -1.0]))
-    below, above = line.sample(1.0, best_for_0), line.sample(0.0, best_for_1)
-    if below.value >= 0.0 or above.value <= 0.0:
-        return [(best_for_0, best_for_1, 0 if below.value >= 0.0 else 1)]
-    equal, _ = line.cross(below, above)
-    return [(best_for_0, equal, 1), (equal, best_for_1, 0)]
 
 
 def _branch_and_bound(
@@ -75,11 +71,6 @@ def _branch_and_bound(
 
     def objective(point: Point) -> float:
         return problem.measure(point.errors, spaces.shares)
-
-    def noise_of(point: Point) -> float:
-        """Rounding of the objective, whose slope in the errors is infinite at zero."""
-        noisy = problem.measure(np.maximum(point.errors, 0.0) + spaces.rounding, spaces.shares)
-        return max(spaces.rounding, noisy - objective(point))
 
     def piece(a: Point, b: Point, worse: int, *corner: Array) -> Piece:
         vertices = (a.errors, b.errors, *corner)
@@ -91,7 +82,10 @@ def _branch_and_bound(
     pieces = sorted(piece(a, b, worse, _corner(a, b)) for a, b, worse in parts)
     for _ in range(_MAX_DIVISIONS):
         value = objective(best)
-        if value - pieces[0].bound <= max(noise_of(best), moment_noise(np.array([value]))):
+        # Rounding of the errors may matter much: the objective's slope is infinite at zero.
+        noisy = problem.measure(np.maximum(best.errors, 0.0) + spaces.rounding, spaces.shares)
+        noise = max(spaces.rounding, noisy - value, moment_noise(np.array([value])))
+        if value - pieces[0].bound <= noise:
             break
         _, _, a, b, worse = heappop(pieces)
         weights = np.abs(a.errors - b.errors)[::-1]  # both ends are equally good for these

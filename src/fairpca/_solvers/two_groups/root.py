@@ -20,7 +20,6 @@ from math import isnan, nan
 import numpy as np
 from scipy.optimize import brentq
 
-from fairpca._moments.operand import FEW_FEATURES
 from fairpca._moments.tolerances import EPS, NEGLIGIBLE, ROUNDED
 from fairpca._problems.solution import Point
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
@@ -132,31 +131,22 @@ def _interpolated(latest: Sample, opposite: Sample, before: Sample | None) -> fl
     return x1 + min(max(t, least), 1 - least) * (x2 - x1)
 
 
+@dataclass(frozen=True)
 class Line:
-    """The optimal projections ``U(x)`` along a line of group weights, and a slack of each.
+    """The optimal projections ``U(x)`` along a line of group weights, and a slack of each."""
 
-    ``at(x)`` is ``U(x)``, with its weights, which change with x by ``direction``. ``slack`` is what
-    is left of a limit, given x and the group errors; it is monotone along the line between the
-    ``ends``.
-    """
-
-    def __init__(
-        self,
-        spaces: Eigenspaces,
-        at: Callable[[float], Point],
-        slack: Callable[[float, Array], float],
-        direction: Array,
-        ends: tuple[float, float] = (0.0, 1.0),
-    ) -> None:
-        self.spaces, self.at, self.slack, self.direction = spaces, at, slack, direction
-        self.ends = ends
-        self._predicts = FEW_FEATURES < spaces.n_features > spaces.rank
+    spaces: Eigenspaces
+    at: Callable[[float], Point]  # U(x), with its weights
+    #: What is left of a limit, given x and the group errors; monotone in x between the ends.
+    slack: Callable[[float, Array], float]
+    direction: Array  # by which the weights change with x
+    ends: tuple[float, float] = (0.0, 1.0)
 
     def sample(self, x: float, point: Point | None = None) -> Sample:
         """The slack of ``U(x)``, or of a given point, and what its decomposition predicts."""
         point = self.at(x) if point is None else point
         value = self.slack(x, point.errors)
-        kept = self.spaces.kept if self._predicts else []
+        kept = self.spaces.kept if self.spaces.predict else []
         decomposition = next((one for one in kept if one.point is point), None)
         if decomposition is None:
             return Sample(x, value, point)
@@ -168,7 +158,7 @@ class Line:
     def _from_before(self, above: Sample) -> Sample | None:
         """A sample from the latest decomposition of an earlier search, if it lies on this line."""
         latest = self.spaces.kept[-1].point if self.spaces.kept else above.point
-        if latest is above.point or not self._predicts:
+        if latest is above.point:
             return None
         change, d = latest.weights - above.point.weights, self.direction
         t = float(change @ d / (d @ d))
@@ -193,7 +183,7 @@ class Line:
         """
         end, rounding = self.ends[0], self.spaces.rounding
         x = nan if self.spaces.guess is None else self.spaces.guess
-        known = self._from_before(above)
+        known = self._from_before(above) if self.spaces.predict else None
         if known is not None:
             if end < known.x < above.x and abs(known.value) <= rounding:
                 return above, known
@@ -202,7 +192,7 @@ class Line:
             if not end < x < above.x:
                 x = above.predicted
             if not end + NEGLIGIBLE * (above.x - end) < x < above.x:
-                break  # so near the end, rounding would decide between tied subspaces
+                break  # nearer to the end, rounding would decide between tied subspaces
             before, sample = above, self._corrected(self.sample(x), (end, above.x))
             if sample.value <= rounding:
                 return above, sample
