@@ -375,6 +375,19 @@ def test_a_disparity_budget_out_of_efficient_reach_is_said():
         stopped = FairPCA(3, max_disparity=0.5 * least.disparity_).fit(X, sensitive_features=groups)
     assert stopped.status_ == least.status_
     np.testing.assert_allclose(stopped.group_errors_, least.group_errors_)
+    with pytest.warns(ParityInfeasibleWarning, match="max_disparity=0 is not met"):
+        FairPCA(3, max_disparity=0).fit(X, sensitive_features=groups)
+
+
+@pytest.mark.filterwarnings("ignore::fairpca.exceptions.LevellingDownWarning")
+def test_a_disparity_budget_beyond_the_cap_is_said():
+    X, groups = make_groups(seed=1, alike=0.9)
+    capped = FairPCA(3, constraint="no_worse").fit(X, sensitive_features=groups)
+    assert capped.status_ == "capped"
+    with pytest.warns(ParityInfeasibleWarning, match="larger error than PCA's worst"):
+        FairPCA(3, constraint="no_worse", max_disparity=0.5 * capped.disparity_).fit(
+            X, sensitive_features=groups
+        )
 
 
 def test_infeasible_parity_warns_once():

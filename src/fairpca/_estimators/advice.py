@@ -134,13 +134,22 @@ def _warn_of_people(
             message = f"the worst-off group, {labels[solution.harmed]!r}, gains next to nothing, "
             message += f"and others pay for it: {paid}"
         warn(f"{message}. {_cheaper(problem)}", LevellingDownWarning)
-    if problem.constraint == "pareto" and 0 < problem.max_disparity < D - negligible:
-        warn(
-            f"max_disparity={problem.max_disparity:g} is not met: the disparity is {D:.6g}, the "
-            "worst-off group is at its best, and from here on the groups would become more alike "
-            "only by becoming worse. Pass constraint=None to go there, or more components.",
-            ParityInfeasibleWarning,
-        )
+    asked = problem.max_disparity
+    if asked is None or D <= asked + negligible or solution.status is Status.INFEASIBLE:
+        return
+    reason, ways = {
+        "pareto": (
+            "the worst-off group is at its best",
+            "constraint='no_worse' (no group above PCA's worst error), constraint=None, or ",
+        ),
+        "no_worse": ("no group may have a larger error than PCA's worst", "constraint=None, or "),
+        None: ("no projection with less was found", ""),
+    }[problem.constraint]
+    warn(
+        f"max_disparity={asked:g} is not met: the disparity is {D:.6g}, and {reason}. "
+        f"Pass {ways}more components.",
+        ParityInfeasibleWarning,
+    )
 
 
 def _who_pays(
@@ -214,7 +223,7 @@ def warn_of_held_out(
             f"{_cheaper(problem)}",
             LevellingDownWarning,
         )
-    if 0 < problem.max_disparity < D - negligible:
+    if problem.max_disparity is not None and problem.max_disparity < D - negligible:
         warn(
             f"max_disparity={problem.max_disparity:g} is not met: on held-out rows the disparity "
             f"is {D:.6g}. Pass more components{', or constraint=None' if pareto else ''}.",

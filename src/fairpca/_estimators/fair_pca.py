@@ -202,7 +202,7 @@ class FairPCA(AnyGroups, FairProjection):
         overall, by_group = self.max_error_increase, self.max_group_increase
         return FairProblem(
             constraint=self.constraint,
-            max_disparity=0.0 if self.max_disparity is None else float(self.max_disparity),
+            max_disparity=self.max_disparity,
             max_error_increase=inf if overall is None else float(overall),
             max_group_increase=inf if by_group is None else float(by_group),
             alpha=None if self.alpha is None else float(self.alpha),

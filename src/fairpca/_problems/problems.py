@@ -41,7 +41,7 @@ class FairProblem:
     """
 
     constraint: Constraint = None
-    max_disparity: float = 0.0  # stop at this D, with the least R that allows it
+    max_disparity: float | None = None  # stop at this D, with the least R that allows it
     max_error_increase: float = inf  # stop at R = (1 + this) R(PCA), with the least D at that price
     max_group_increase: float = inf  # stop where a group has R_g = (1 + this) R_g(PCA)
     #: Stop here, whatever the limits: theorem 1 of the paper, with its sign corrected. 1 is PCA.
@@ -50,6 +50,11 @@ class FairProblem:
     #: 0 to 1. With ``"pareto"`` the largest error measures the way, otherwise the spread does.
     fraction: float | None = None
     solver: Literal["exact", "golden"] = "exact"  # "golden": parity as the paper searches for it
+
+    @property
+    def disparity_goal(self) -> float:
+        """The disparity at which the walk ends: the one asked for, or none."""
+        return self.max_disparity or 0.0
 
 
 #: Plain PCA, for any number of groups.

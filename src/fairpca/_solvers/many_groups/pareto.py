@@ -39,7 +39,7 @@ def solve_pareto(spaces: Spaces, problem: FairProblem, tol: float = 1e-9) -> Sol
     frontier = EfficientFrontier(spaces, tol)
     if problem.fraction is not None:
         return frontier.part(problem.fraction)
-    if frontier.is_fair(frontier.pca.errors, problem.max_disparity):
+    if frontier.is_fair(frontier.pca.errors, problem.disparity_goal):
         return replace(frontier.pca, status=Status.ALREADY_FAIR)
     if problem.max_group_increase == 0:  # the errors of PCA are the only ones that keep it
         return replace(frontier.pca, status=Status.GROUP_LIMIT)
@@ -48,7 +48,7 @@ def solve_pareto(spaces: Spaces, problem: FairProblem, tol: float = 1e-9) -> Sol
     max_error = frontier.largest_error_allowed(problem)
     if max_error < inf:
         return frontier.within_budget(max_error)
-    if problem.max_disparity > 0:
+    if problem.max_disparity:
         return frontier.first_within(problem.max_disparity)
     return frontier.end
 
