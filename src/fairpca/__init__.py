@@ -1,4 +1,4 @@
-"""Fair principal component analysis: exact, certified, at the price of plain PCA."""
+"""Fair PCA: the smallest possible error for the group that is described worst, certified."""
 
 from __future__ import annotations
 

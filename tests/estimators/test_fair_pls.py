@@ -352,7 +352,7 @@ BAD = [
     (
         {"notion": "equalized_odds"},
         lambda y: np.arange(len(y)) % 30,
-        "unasked; pass target_type='classes' for classes",
+        "amounts or classes; pass target_type='classes' for classes",
     ),
 ]
 

@@ -6,7 +6,7 @@ symbol    meaning
 e_fpg     summed squared errors of the rows of group g in fold f under projection p, which was
           fitted to the other folds
 w_fg      total weight of these rows
-v_fg      their summed squared distances from the mean of the rows fitted to: the error of
+v_fg      their summed squared distances from the mean of the training rows: the error of
           keeping nothing
 R_pg      held-out error of group g, ``sum_f e_fpg / sum_f w_fg``
 odds      rows left out for each row fitted to: 1/9 for ten folds
@@ -17,7 +17,7 @@ from: moments, files, or a pipeline in which every fold has a space of its own.
 
 **Intervals.** A figure is a function h of the sums over folds. Leaving fold f out of the *sums* (no
 fit is repeated) shows what the fold contributes, ``c_f = (F - 1) (h - h_without_f)``: the jackknife
-form of the delta method, exact for means. Folds overlap in the rows fitted to, so the variance s^2
+form of the delta method, exact for means. Folds share training rows, so the variance s^2
 of the c_f is not divided by F. The corrected variance of Nadeau and Bengio (2003) is
 
     s^2 (1 / F + odds)

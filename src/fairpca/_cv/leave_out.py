@@ -1,8 +1,8 @@
 """A fold is a pair: moments to fit to, and moments to judge by.
 
 Both come from moments that are kept by fold, without another pass over the data. The rows left out
-are judged from their own Gram matrices, about the mean of the rows fitted to and, where columns are
-standardised, in units of the deviations of the rows fitted to.
+are judged from their own Gram matrices, about the mean of the training rows and, where columns are
+standardised, in units of the training rows' deviations.
 """
 
 from collections.abc import Iterator
@@ -22,10 +22,10 @@ from fairpca._typing import Array, Mask
 
 @dataclass(frozen=True)
 class Fold:
-    """The second moments of the rows fitted to, for a search, and the sums of the rows left out."""
+    """The second moments of the training rows, for a search, and the sums of the rows left out."""
 
-    operand: Operand  # second moments of the rows fitted to, standardised if that was asked for
-    mean: Array  # the mean of the rows fitted to, divided by the scale
+    operand: Operand  # second moments of the training rows, standardised if that was asked for
+    mean: Array  # the mean of the training rows, divided by the scale
     left_out: Sums | FewRows  # sums by group, divided by the scale
 
 

@@ -32,7 +32,8 @@ class FairPCACV(FairPCA):
     fold of the rows is judged under projections fitted to the other folds. Constraint and budgets
     apply to these held-out errors. Without a budget, ``constraint="pareto"`` ends where the
     worst-off group is best off, and stays at PCA unless that group gains more than one and a half
-    standard errors there. In the end the projection is fitted to all rows.
+    standard errors there. In the end the projection is fitted to all rows. Parameters and
+    attributes not listed below are those of :class:`FairPCA`.
 
     Parameters
     ----------
@@ -67,8 +68,6 @@ class FairPCACV(FairPCA):
         "strength chosen by testing on left-out people" or "no gain on held-out rows: PCA".
     moments_ : GroupMoments
         What was learnt from the data, by fold.
-
-    All other attributes are those of :class:`FairPCA`.
 
     Examples
     --------
@@ -177,7 +176,7 @@ class FairPCACV(FairPCA):
 
         The first array is at the stop that the other folds choose, the second at the stop that all
         folds choose together. ``moments`` are the moments by fold that this estimator was fitted
-        to. Where every fold has its own space, ``pairs`` are those of rows fitted to and left out.
+        to. Where every fold has its own space, ``pairs`` are its training rows and the rows left out.
         """
         settled, rank = self._settle(moments), self.n_components_
         operand, stops = settled.measured(self.normalize), self._stop.curve.stops

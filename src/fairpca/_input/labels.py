@@ -277,7 +277,7 @@ def refuse_counts(outcomes: Collection[Any], cure: str) -> None:
             _refuse_fractions(number)
     shown = ", ".join(f"{number:g}" for number in numbers[:4])
     problem = f"y holds many different whole numbers ({shown}, ...), at least {len(numbers)}"
-    raise ValueError(f"{problem}, which are not taken for classes unasked; {cure}.")
+    raise ValueError(f"{problem}, which may be amounts or classes; {cure}.")
 
 
 def _fractions(values: Labels) -> Labels:

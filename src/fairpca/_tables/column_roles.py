@@ -255,7 +255,7 @@ def no_group(table: Table) -> TableError:
     labels = _labels_in(table, [column.name for column in texts], HEAD_ROWS)
     few = [name for name, values in labels.items() if 2 <= len(values) <= _FEW]
     hint = f" (columns of few values: {first_names(few)})" if few else ""
-    fact = f"no column of {table.name} is named as the one that holds the groups{hint}"
+    fact = f"nothing says which column of {table.name} holds the groups{hint}"
     return TableError("no_group", fact, "pass its name as sensitive_features")
 
 
