@@ -135,7 +135,7 @@ def _warn_of_people(
             message += f"and others pay for it: {paid}"
         warn(f"{message}. {_cheaper(problem)}", LevellingDownWarning)
     asked = problem.max_disparity
-    if asked is None or D <= asked + negligible or solution.status is Status.INFEASIBLE:
+    if asked is None or asked + negligible >= D or solution.status is Status.INFEASIBLE:
         return
     reason, ways = {
         "pareto": (

@@ -176,7 +176,8 @@ class FairPCACV(FairPCA):
 
         The first array is at the stop that the other folds choose, the second at the stop that all
         folds choose together. ``moments`` are the moments by fold that this estimator was fitted
-        to. Where every fold has its own space, ``pairs`` are its training rows and the rows left out.
+        to. Where every fold has its own space, ``pairs`` hold its training rows and the rows left
+        out.
         """
         settled, rank = self._settle(moments), self.n_components_
         operand, stops = settled.measured(self.normalize), self._stop.curve.stops
