@@ -16,7 +16,7 @@ In a :class:`ModelAudit` a model is judged and the alternative is plain PCA of t
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from math import isfinite
 from typing import Any, NamedTuple, TypeVar
@@ -298,13 +298,6 @@ class ModelAudit(_Result):
 _BY_GROUP = {"fit", "ranks", "path", "column_errors"}
 
 AnyAudit = TypeVar("AnyAudit", Audit, ModelAudit)
-
-
-def with_group_columns(audit: AnyAudit, columns: Sequence[str]) -> AnyAudit:
-    """The same audit with the names of the columns that the groups come from."""
-    named = [replace(g, name=group_name(g.label, columns)) for g in audit.groups]
-    provenance = replace(audit.provenance, group_columns=list(columns))
-    return replace(audit, groups=named, provenance=provenance)
 
 
 def group_name(label: Any, columns: Sequence[str], full: bool = False) -> str:

@@ -26,20 +26,20 @@ from sklearn.preprocessing import StandardScaler
 import fairpca
 from fairpca import FairColumns, FairPCA, FairPCACV, GroupEraser, MinMaxPCA, audit, audit_model
 from fairpca._audit.judge import for_sizes
-from fairpca._audit.record import AnyAudit, Audit, LeftOut, ModelAudit, with_group_columns
-from fairpca._audit.verdict import Case, gaps_of, groups_above
+from fairpca._audit.record import AnyAudit, Audit, LeftOut, ModelAudit, group_name
+from fairpca._audit.verdict import Case, gaps_of
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.projection import encoder_of
 from fairpca._input.folds import FoldRule
 from fairpca._models.safetensors import ModelPipeline, load_model, read_extra, write_model
 from fairpca._progress import Progress
 from fairpca._tables.column_roles import Roles, choose_roles
-from fairpca._tables.prepare import Prepared, Record, prepare
+from fairpca._tables.prepare import Prepared, prepare
 from fairpca._tables.read import Table, is_query, open_table
 from fairpca._tables.write import write_scores
 from fairpca.cli import options as opt
 from fairpca.cli.options import Asked, changed
-from fairpca.cli.terminal import lines_left_out
+from fairpca.cli.terminal import fill
 from fairpca.datasets import load_checkup
 from fairpca.exceptions import noted
 from fairpca.report import Origin, sentences
@@ -87,12 +87,12 @@ def fit(asked: Asked, path: Path, show: Progress) -> tuple[Any, Sequence[str], l
         model.fit_moments(prepared.moments)
         save(model, prepared.roles, path)
         quick = {"ranks": [model.n_components_], "n_points": 2, "progress": show}
-        found = with_left_out(_audit_of(asked, prepared, **quick), prepared.record)
+        found = _audit_of(asked, prepared, **quick)
     said, cautions = sentences.say(found), [str(warning.message) for warning in caught]
     if found.verdict.case is not Case.REMEDY:  # the fair version is not advised
         cautions.append(f"{said.headline} {said.to_do}")
     lines = [f"! {text}" for text in (*cautions, *said.notices)]
-    lines += [*lines_left_out(found), *notes_on(prepared.record)]
+    lines += [*sentences.left_out(found), *_notes(prepared)]
     return model, prepared.roles.groups, lines
 
 
@@ -117,7 +117,7 @@ def judge(
     if not keep_columns:
         step = _fit_command(changed(asked, cv=0), more="--max-error-increase {step}")
         origin = replace(origin, fit_command=_fit_command(asked, *opt.CHOICE), step_command=step)
-    return with_left_out(found, prepared.record), origin, columns
+    return found, origin, columns
 
 
 def _judge_model(asked: Asked, show: Progress) -> tuple[ModelAudit, Origin]:
@@ -131,8 +131,7 @@ def _judge_model(asked: Asked, show: Progress) -> tuple[ModelAudit, Origin]:
             )
         options = _rules(asked, prepared) | _scores(asked, prepared)
         found = audit_model(model, prepared.data, prepared.sensitive_features, **options)
-        found = with_group_columns(found, prepared.roles.groups)
-        return with_left_out(found, prepared.record), _origin(named, prepared, found)
+        return _with_table(found, prepared), _origin(named, prepared, found)
 
 
 def _audit_of(asked: Asked, prepared: Prepared, fair: Any = None, **options: Any) -> Audit:
@@ -140,8 +139,24 @@ def _audit_of(asked: Asked, prepared: Prepared, fair: Any = None, **options: Any
     X = prepared.moments if prepared.streamed else prepared.data
     fair = fair or estimator_of(asked, prepared.moments.counts)
     options |= _rules(asked, prepared)
-    found = audit(X, prepared.sensitive_features, fair, **options)
-    return with_group_columns(found, prepared.roles.groups)
+    return _with_table(audit(X, prepared.sensitive_features, fair, **options), prepared)
+
+
+def _with_table(found: AnyAudit, prepared: Prepared) -> AnyAudit:
+    """The audit with the columns of its groups, and with what the reader left out."""
+    columns = [*prepared.roles.groups]
+    read = prepared.record
+    groups = [replace(row, name=group_name(row.label, columns)) for row in found.groups]
+    left_out: list[LeftOut] = [
+        LeftOut("column", name, 0, _NOT_USED.get(reason, f"no numbers ({reason})"))
+        for name, reason in read.left_out.items()
+        if reason != "asked"
+    ]
+    if read.n_dropped:
+        left_out.append(LeftOut("rows", "", read.n_dropped, "missing values"))
+    left_out = [*found.left_out, *left_out]
+    provenance = replace(found.provenance, group_columns=columns)
+    return replace(found, groups=groups, left_out=left_out, provenance=provenance)
 
 
 def _rules(asked: Asked, prepared: Prepared) -> dict[str, Any]:
@@ -165,18 +180,21 @@ def compare(found: Audit | ModelAudit, gate: Asked) -> tuple[int, str]:
     if found.verdict.case is Case.CANNOT_JUDGE:
         return CANNOT_JUDGE, sentences.say(found).headline
     by_share = found.verdict.by_share
-    above = groups_above(found.groups, gate.fail_above, by_share=by_share, estimate=estimate)
+    gaps = gaps_of(found.groups, by_share)
+    compared = {label: gap.value if estimate else gap.low for label, gap in gaps.items()}
+    label = max(compared, key=lambda label: compared[label])
+    above = compared[label] > gate.fail_above
     if isinstance(found, ModelAudit) and found.on_rows_fitted_to and not above:
         return CANNOT_JUDGE, "This cannot be judged on the rows that the model was fitted to."
-    row = above[0] if above else found.group(found.verdict.group)
-    gap = gaps_of(found.groups, by_share)[row.label]
-    who = f"{sentences.full_name(found, row.label)} ({row.n:,} people)"
+    label = label if above else found.verdict.group
+    gap = gaps[label]
+    who = f"{sentences.full_name(found, label)} ({found.group(label).n:,} people)"
     ends = f"{percent(gap.value)} ({percent_range(gap.low, gap.high)})"
     what = "share of own variation lost by" if by_share else "error of"
     which = "estimate" if estimate else "lower end"
     exceeds = "exceeds" if above else "does not exceed"
     return EXCEEDED if above else 0, (
-        f"{sentences.judged(found)}: {what} {who} against {sentences.against(found, row.label)}: "
+        f"{sentences.judged(found)}: {what} {who} against {sentences.against(found, label)}: "
         f"{ends}; the {which} {exceeds} --fail-above {percent(gate.fail_above)}. "
         f"{sentences.measured(found)}."
     )
@@ -262,7 +280,7 @@ def _origin(asked: Asked, prepared: Prepared, found: Audit | ModelAudit) -> Orig
         sha256=sha256,
         n_read=prepared.record.n_rows,
         streamed=prepared.streamed,
-        notes=notes_on(prepared.record),
+        notes=_notes(prepared),
         model_file=basename(asked.model or asked.loadings or ""),
         command=shlex.join(["fairpca", *click.get_current_context().obj]),
         code=_code(asked, found.provenance.alternative),
@@ -299,25 +317,11 @@ def _code(asked: Asked, estimator: str) -> str:
     how = "audit_model" if asked.model or asked.loadings else "audit"
     code = f"table = {table}\nresult = {how}({_call(*given, **named)})"
     if asked.loadings:
-        code = _WEIGHTS.format(path=asked.loadings) + code
+        code = f"{fill('loadings.txt', path=asked.loadings)}\n{code}"
     if not asked.data:
         code = f"from fairpca.datasets import load_checkup\n\n{code}"
     used = sorted(name for name in fairpca.__all__ if f"{name}(" in code)
     return f"from fairpca import {', '.join(used)}\n{code}"
-
-
-#: Python code that makes a model of a table of weights; see :func:`_read_loadings`.
-_WEIGHTS = """\
-import numpy as np
-import pandas as pd
-from sklearn.decomposition import PCA
-
-weights = pd.read_csv({path!r}, index_col="name")
-mean = weights.pop("mean")
-scale = weights.pop("scale") if "scale" in weights else mean**0
-model = PCA(weights.shape[1])
-model.components_, model.mean_ = np.linalg.qr(weights)[0].T, np.zeros(len(mean))
-"""
 
 
 def _call(*given: str, **named: Any) -> str:
@@ -426,43 +430,31 @@ def load(path: str) -> tuple[Any, Any, Roles]:
     return model, projection, Roles(columns, groups, categories=categories, fill=fill)
 
 
-def with_left_out(found: AnyAudit, record: Record) -> AnyAudit:
-    """The audit with the columns and rows that the reader left out."""
-    more: list[LeftOut] = [
-        LeftOut("column", name, 0, _NOT_USED.get(reason, f"no numbers ({reason})"))
-        for name, reason in record.left_out.items()
-        if reason != "asked"
-    ]
-    if record.n_dropped:
-        more.append(LeftOut("rows", "", record.n_dropped, "missing values"))
-    return replace(found, left_out=[*found.left_out, *more])
-
-
-def notes_on(record: Record) -> list[str]:
+def _notes(prepared: Prepared) -> list[str]:
     """Sentences on what was done to the data when they were read."""
+    read, notes = prepared.record, list[str]()
 
     def listed(names: Sequence[str]) -> str:
         return in_a_row(display_names(names, 40))
 
-    notes = []
-    if alike := [*record.constant, *record.near_constant]:
+    if alike := [*read.constant, *read.near_constant]:
         notes.append(f"Columns in which all or nearly all rows have one value: {listed(alike)}.")
-    if record.filled:
-        filled = [f"{name} ({n:,})" for name, n in record.filled.items()]
-        shares = [f"{label} {percent(share)}" for label, share in record.filled_shares.items()]
+    if read.filled:
+        filled = [f"{name} ({n:,})" for name, n in read.filled.items()]
+        shares = [f"{label} {percent(share)}" for label, share in read.filled_shares.items()]
         notes.append(
             f"Missing numbers filled in with the median: {listed(filled)}; share of each "
             f"group’s numbers: {listed(shares)}. A number that was filled in is easy to "
             "describe, so a group with many looks better off than it is."
         )
-    for odd in record.sentinels:
-        notes.append(
-            f"Column {odd.column} holds {odd.value:.12g} in {counted(odd.n_rows, 'row')}, far from "
-            f"all others ({odd.next_value:g}). If it stands for a missing value, pass "
-            f"--missing-value {odd.value:.12g}."
-        )
-    for twins in record.twin_labels:
+    notes += [
+        f"Column {odd.column} holds {odd.value:.12g} in {counted(odd.n_rows, 'row')}, far from "
+        f"all others ({odd.next_value:g}). If it stands for a missing value, pass "
+        f"--missing-value {odd.value:.12g}."
+        for odd in read.sentinels
+    ]
+    for twins in read.twin_labels:
         notes.append(f"Groups that may be the same: {listed([repr(twin) for twin in twins])}.")
-    if record.unordered:
+    if read.unordered:
         notes.append("The query has no ORDER BY, so folds may differ when it is run again.")
     return notes

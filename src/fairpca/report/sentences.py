@@ -103,6 +103,14 @@ def about(audit: AnyAudit) -> str:
     return f"{sizes} kept in {counted(own.n_components, 'component')}, {whose}"
 
 
+def left_out(audit: AnyAudit) -> list[str]:
+    """Sentences on the columns and rows that were not looked at."""
+    return [
+        f"{counted(n, 'row') if what == 'rows' else f'Column “{name}”'}: left out, {reason}."
+        for what, name, n, reason in audit.left_out
+    ]
+
+
 def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
     verdict, gaps = audit.verdict, gaps_of(audit.groups, audit.verdict.by_share)
     label, gap = max(gaps.items(), key=lambda own: own[1].value)
