@@ -246,6 +246,7 @@ def test_a_model_is_judged_as_it_is():
     said = say(made_model_audit(on_rows_fitted_to=True, outside=0.02))
     assert said.headline.startswith("The model describes “age_group = 75 and older” 33 % worse")
     assert "Plain PCA" in said.lead
+    assert "describes the group 1 % worse than “younger”" in said.lead
     assert "left out of its fit" in said.lead
     assert any("looks too good" in notice for notice in said.notices)
     assert any("2 %" in notice and "outside" in notice for notice in said.notices)
@@ -278,6 +279,23 @@ def test_the_limits_are_said():
     assert "Column “zip”: left out, no numbers." in card
     assert "was left out" not in card
     assert "No column and no row was left out." in model_card(made_audit())
+
+
+def test_who_is_worse_off_after_the_remedy_is_named():
+    """The remedy helps the headline's group, and turns the gap round."""
+    after = replace(YOUNG.alternative, gap=Interval(0.2, 0.1, 0.3))
+    said = say(made_audit((OLD, replace(YOUNG, alternative=after))))
+    assert "Reliably worse off then: “younger” 20 %." in said.lead
+    after = replace(YOUNG.alternative, gap=Interval(0.2, -0.1, 0.5))  # could be chance
+    assert "then" not in say(made_audit((OLD, replace(YOUNG, alternative=after)))).lead
+    assert "then" not in say(made_audit()).lead
+
+
+def test_only_those_who_reliably_pay_are_said_to_pay():
+    unsure = replace(YOUNG, change=Interval(0.09, -0.01, 0.2), change_estimate=0.09)
+    said = say(made_audit((OLD, unsure)))
+    assert said.to_do == "Use the fair version."
+    assert "“younger” 9 % worse could be chance" in said.lead
 
 
 def test_a_gap_that_is_left_is_not_called_removed():

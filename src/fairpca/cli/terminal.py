@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager
 from os.path import realpath, splitext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -34,23 +33,6 @@ def print_line(line: str) -> None:
     """Print one line on standard error."""
     if sys.stderr is not None:
         put(f"fairpca: {' '.join(line.split())}", sys.stderr)
-
-
-@contextmanager
-def standard_output() -> Iterator[None]:
-    """Replace a standard output that was closed (``>&-``)."""
-    if sys.stdout is not None:
-        yield
-        return
-    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
-        yield
-
-
-def discard_output() -> None:
-    """Send the rest of our output nowhere, so that Python does not flush it to a closed pipe."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
 
 
 #: How the name of an output ends, if it has an ending.

@@ -173,11 +173,8 @@ def context(
     """Everything the templates need; ``columns`` is an audit of columns on the same rows."""
     if isinstance(audit, Audit) and audit.kept is not None:
         columns = audit
-    slider, drawn, provenance = (
-        slider_steps(audit, origin),
-        charts(audit, with_rows),
-        audit.provenance,
-    )
+    slider, drawn = slider_steps(audit, origin), charts(audit, with_rows)
+    provenance = audit.provenance
     can_judge = audit.verdict.case is not Case.CANNOT_JUDGE
     sections = {
         "groups": True,

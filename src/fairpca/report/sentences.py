@@ -164,7 +164,7 @@ def _gap(audit: AnyAudit) -> tuple[str, str, str]:
     if isinstance(audit, ModelAudit):
         size, ends = worse(*left)
         effect = f"Plain PCA of the same size describes the group {size}"
-        effect += f" ({ends} %)" * bool(ends)
+        effect += f" than {against(audit, row.label)}" + f" ({ends} %)" * bool(ends)
         effect += ", judged on people left out of its fit; the model may have seen these people."
         to_do = (
             "A fitted model is judged as it is, and no remedy is tried. Fit a fair version to the "
@@ -186,9 +186,18 @@ def _remedy(audit: Audit, left: Interval) -> tuple[str, str]:
     if abs(left.value) < small_gap and not left.direction:
         effect = "removes it"
     effect = f"A {fair} {effect}: {_gains_and_payments(audit)} ({price} over all people)."
-    pay = max(row.change.value for row in audit.groups if row.change)
+    gaps = [(row.label, row.alternative.read(audit.verdict.by_share)[0]) for row in audit.groups]
+    worse_off = [
+        f"{name(audit, label)} {percent(gap.value)}"
+        for label, gap in gaps
+        if gap and gap.low > 0 and gap.value >= small_gap and label != audit.verdict.group
+    ]
+    if worse_off:
+        effect += f" Reliably worse off then: {in_a_row(worse_off, _MOST_NAMED, _IN_TABLE)}."
+    pays = [row.change_estimate for row in audit.groups if row.label in audit.verdict.payers]
     to_do = f"Use the {fair}."
-    if pay > 0:
+    if pays:
+        pay = max(pays)
         to_do = (
             f"If {percent(pay)} more error for those who pay is acceptable, use the {fair}."
             f"{'' if audit.path is None else ' If not, a smaller step costs less.'}"
@@ -229,10 +238,11 @@ def _no_remedy(audit: Audit, gap: Interval) -> tuple[str, str]:
 
 def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
     reason, origin = audit.verdict.reason, audit.provenance
-    if reason is Reason.OTHER_ROWS:
+    if isinstance(audit, ModelAudit) and audit.outside and reason is Reason.OTHER_ROWS:
         return (
             "This cannot be judged: these people are unlike those that the model was made for.",
-            "Most rows lie outside of what the model was fitted to, so its errors say little.",
+            f"{percent(audit.outside)} of the rows lie outside of what the model was fitted to, so "
+            "its errors say little.",
             "Check units and columns, or judge the model on rows like its own.",
         )
     if reason is Reason.OTHERS_TOGETHER and audit.verdict.gap is not None:
@@ -347,7 +357,7 @@ def _notices(audit: AnyAudit) -> list[str]:
             "These are the rows that the model was fitted to, on which it looks too good: judge it "
             "by other rows."
         )
-    if audit.outside:
+    if audit.outside and verdict.reason is not Reason.OTHER_ROWS:
         said.append(
             f"{percent(audit.outside)} of the rows lie outside of what the model was fitted to: "
             "its description of them cannot be relied on."
