@@ -442,7 +442,7 @@ def _notes(prepared: Prepared) -> list[str]:
     if read.filled:
         filled = [f"{name} ({n:,})" for name, n in read.filled.items()]
         names = {label: group_name(label, prepared.roles.groups) for label in read.filled_shares}
-        shares = [f"{names[label]} {percent(s)}" for label, s in read.filled_shares.items()]
+        shares = [f"{percent(s)} ({names[label]})" for label, s in read.filled_shares.items()]
         notes.append(
             f"Missing numbers filled in with the median: {listed(filled)}; share of each "
             f"group’s numbers: {listed(shares)}. A number that was filled in is easy to "

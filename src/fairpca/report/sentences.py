@@ -140,8 +140,8 @@ def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
 def _gap(audit: AnyAudit) -> tuple[str, str, str]:
     """Who is worse off, how sure that is, and what can be done."""
     verdict, origin, row = audit.verdict, audit.provenance, audit.group(audit.verdict.group)
-    sides: Any = row.baseline, row.alternative  # the group is judged, so it has both gaps
-    gap, left = (figures.read(verdict.by_share)[0] for figures in sides)
+    gaps, after = (gaps_of(audit.groups, verdict.by_share, after) for after in (False, True))
+    gap, left = gaps[row.label], after[row.label]
     reference = ", the reference group," if row.label == origin.reference else ""
     headline = (
         f"{judged(audit)} describes {full_name(audit, row.label)}{reference} {percent(gap.value)} "
@@ -153,7 +153,6 @@ def _gap(audit: AnyAudit) -> tuple[str, str, str]:
         f"The gap is statistically reliable ({text.percent_range(gap.low, gap.high)}; {row.n:,} of "
         f"{origin.n_rows:,} people)."
     )
-    gaps = gaps_of(audit.groups, verdict.by_share)
     others = [
         f"{name(audit, label)} {percent(gaps[label].value)} ({audit.group(label).n:,} people)"
         for label in verdict.worse
@@ -171,26 +170,25 @@ def _gap(audit: AnyAudit) -> tuple[str, str, str]:
             "rows that the model was made from, and judge it in the same way."
         )
     elif verdict.case is Case.REMEDY:
-        effect, to_do = _remedy(audit, left)
+        effect, to_do = _remedy(audit, after)
     else:
         headline += f", and {both(audit)[1]} is no reliable remedy"
-        effect, to_do = _no_remedy(audit, gap)
+        effect, to_do = _no_remedy(audit, gap, after)
     return f"{headline}.", f"{lead} {effect}", to_do
 
 
-def _remedy(audit: Audit, left: Interval) -> tuple[str, str]:
-    """The effect of the fair version on the gap and the groups, and the advice."""
-    _, fair = methods(audit)
+def _remedy(audit: Audit, after: dict[Any, Interval]) -> tuple[str, str]:
+    """The effect of the fair version, given the gaps that it leaves, and the advice."""
+    (_, fair), left = methods(audit), after[audit.verdict.group]
     small_gap, price = audit.provenance.thresholds.small_gap, worse(audit.overall.change.value)[0]
     effect = "more than removes it" if left.value < 0 else f"reduces it to {percent(left.value)}"
     if abs(left.value) < small_gap and not left.direction:
         effect = "removes it"
     effect = f"A {fair} {effect}: {_gains_and_payments(audit)} ({price} over all people)."
-    gaps = [(row.label, row.alternative.read(audit.verdict.by_share)[0]) for row in audit.groups]
     worse_off = [
         f"{name(audit, label)} {percent(gap.value)}"
-        for label, gap in gaps
-        if gap and gap.low > 0 and gap.value >= small_gap and label != audit.verdict.group
+        for label, gap in after.items()
+        if gap.low > 0 and gap.value >= small_gap and label != audit.verdict.group
     ]
     if worse_off:
         effect += f" Reliably worse off then: {in_a_row(worse_off, _MOST_NAMED, _IN_TABLE)}."
@@ -207,8 +205,8 @@ def _remedy(audit: Audit, left: Interval) -> tuple[str, str]:
     return effect, to_do
 
 
-def _no_remedy(audit: Audit, gap: Interval) -> tuple[str, str]:
-    """Why the fair version is no remedy, and what to do."""
+def _no_remedy(audit: Audit, gap: Interval, after: dict[Any, Interval]) -> tuple[str, str]:
+    """Why the fair version is no remedy, given the gaps that it leaves, and what to do."""
     verdict, (_, fair) = audit.verdict, methods(audit)
     effect, to_do = f": {_gains_and_payments(audit)}.", f"Do not use the {fair}. "
     if verdict.remedy is Remedy.IS_PCA:
@@ -218,10 +216,9 @@ def _no_remedy(audit: Audit, gap: Interval) -> tuple[str, str]:
         elif audit.fit.budgets or not audit.provenance.alternative.startswith("FairPCACV"):
             tried = "The fair version, within the limits that were set, is PCA itself"
     elif verdict.remedy is Remedy.WIDENS:
-        gaps = [(row.label, row.alternative.read(verdict.by_share)[0]) for row in audit.groups]
-        most, label = max((left.value, label) for label, left in gaps if left)
-        tried = f"The {fair} would leave a larger gap, {name(audit, label)} {percent(most)} "
-        tried += f"worse than {against(audit, label)}"
+        label = max(after, key=lambda label: after[label].value)
+        most = f"{name(audit, label)} {percent(after[label].value)}"
+        tried = f"The {fair} would leave a larger gap, {most} worse than {against(audit, label)}"
     elif verdict.remedy is Remedy.HARMS_ANOTHER:
         harmed = in_a_row([name(audit, label) for label in verdict.harmed], _MOST_NAMED)
         worst = f"worse off than the worst-off group is under {both(audit)[0]}"
@@ -367,9 +364,8 @@ def _notices(audit: AnyAudit) -> list[str]:
 
 def about_guessing(audit: AnyAudit) -> str:
     """How well the group can be guessed from the output."""
-    leakage, how = audit.leakage, "By means and covariances alone, the group is guessed"
-    if leakage is None:
-        return ""
+    leakage: Any = audit.leakage
+    how = "By means and covariances alone, the group is guessed"
     aucs = [side["discriminant_auc"] for side in (leakage.baseline, leakage.alternative)]
     if leakage.baseline_probes:
         how = "A classifier guesses the group"
