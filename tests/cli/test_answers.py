@@ -220,6 +220,9 @@ def test_a_saved_model_is_judged_as_it_is(people, tmp_path):
     same = fairpca.audit_model(model, pd.DataFrame(X, columns=[f"x{j}" for j in range(5)]), sex)
     assert found["verdict"]["gap"] == pytest.approx(same.verdict.gap._asdict())
     assert found["provenance"]["fitted_here"] is False
+    names = {}
+    exec(found["origin"]["code"].replace("m.safetensors", str(tmp_path / "m.safetensors")), names)
+    assert names["result"].verdict.gap == pytest.approx(same.verdict.gap)
     run("report", people / "gap.csv", "--model", "m.safetensors", cwd=tmp_path)
     assert "a model judged as it is" in (tmp_path / "report.html").read_text("utf-8")
     gate = ["audit", people / "even.csv", "--model", "m.safetensors", "--fail-above"]

@@ -23,7 +23,6 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-import fairpca
 from fairpca import FairColumns, FairPCA, FairPCACV, GroupEraser, MinMaxPCA, audit, audit_model
 from fairpca._audit.judge import for_sizes
 from fairpca._audit.record import AnyAudit, Audit, LeftOut, ModelAudit, group_name
@@ -131,7 +130,8 @@ def _judge_model(asked: Asked, show: Progress) -> tuple[ModelAudit, Origin]:
             )
         options = _rules(asked, prepared) | _scores(asked, prepared)
         found = audit_model(model, prepared.data, prepared.sensitive_features, **options)
-        return _with_table(found, prepared), _origin(named, prepared, found)
+        used = {"features": [*prepared.roles.features], "encode": bool(prepared.roles.categories)}
+        return _with_table(found, prepared), _origin(changed(named, **used), prepared, found)
 
 
 def _audit_of(asked: Asked, prepared: Prepared, fair: Any = None, **options: Any) -> Audit:
@@ -296,37 +296,17 @@ def _fit_command(asked: Asked, *options: click.Option, more: str = "") -> str:
 
 def _code(asked: Asked, estimator: str) -> str:
     """Python code that repeats the audit."""
-    labels, table = "table.sensitive_features", "load_checkup()"
-    if asked.data:
-        source = asked.data[0] if len(asked.data) == 1 else [*asked.data]
-        table = f"read_table({_call(repr(source), **arguments(asked, *opt.COLUMNS, *opt.FILES))})"
-    else:
-        columns = ", ".join(f"table.{name}" for name in asked.group)
-        columns = columns.replace("age_group", "sensitive_features")
-        labels = columns if len(asked.group) == 1 else f"list(zip({columns}))"
-    given = ["table.data", labels, estimator]
-    if asked.model:
-        given = [f"load_model({asked.model!r})", "table.data", labels]
-    if asked.loadings:
-        given = ["model", "(table.data.to_pandas() - [*mean]) / [*scale]", labels]
-    given += ["sample_weight=table.sample_weight"] if asked.weight else []
-    given += ["y=table.target"] if asked.target else []
-    rules = [option for option in opt.RULES if getattr(asked, option.name) != option.default]
-    named = opt.values(asked, rules) | {"pos_label": asked.target_positive}
-    named |= {"probes": asked.probes or None, "random_state": asked.seed or None}
-    how = "audit_model" if asked.model or asked.loadings else "audit"
-    code = f"table = {table}\nresult = {how}({_call(*given, **named)})"
-    if asked.loadings:
-        code = f"{fill('loadings.txt', path=asked.loadings)}\n{code}"
+    labels = "table.sensitive_features"
     if not asked.data:
-        code = f"from fairpca.datasets import load_checkup\n\n{code}"
-    used = sorted(name for name in fairpca.__all__ if f"{name}(" in code)
-    return f"from fairpca import {', '.join(used)}\n{code}"
-
-
-def _call(*given: str, **named: Any) -> str:
-    """Arguments of a call as code, without those that are not set."""
-    return ", ".join([*given, *(f"{k}={v!r}" for k, v in named.items() if v is not None)])
+        labels = ", ".join(f"table.{name}" for name in asked.group)
+        labels = labels.replace("age_group", "sensitive_features")
+        labels = labels if len(asked.group) == 1 else f"list(zip({labels}))"
+    changed_rules = [own for own in opt.RULES if getattr(asked, own.name) != own.default]
+    rules = opt.values(asked, changed_rules) | {"pos_label": asked.target_positive}
+    rules |= {"probes": asked.probes or None, "random_state": asked.seed or None}
+    reading = arguments(asked, *opt.COLUMNS, *opt.FILES)
+    facts = {"labels": labels, "rules": rules, "reading": reading}
+    return fill("code.txt", asked=asked, estimator=estimator, **facts)
 
 
 # -- tables and model files ------------------------------------------------------------------------

@@ -99,7 +99,7 @@ def environment() -> Any:
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    own = (aligned, counted, display_names, figure, in_a_row, percent, printable)
+    own = (aligned, counted, display_names, figure, in_a_row, percent, printable, repr)
     environment.filters |= {function.__name__: function for function in own}
     environment.filters |= {"markdown": _markdown, "worse": lambda value: worse(value)[0]}
     environment.filters["capital"] = lambda text: text[0].upper() + text[1:]
