@@ -133,8 +133,8 @@ class People(Folds):
         if self.own_spaces:
             yield from self.own_spaces
         else:
-            for (pair, *_), rows in zip(super().__iter__(), self._rows, strict=True):
-                yield pair, rows, _safe_indexing(self.values, rows)
+            for fold, rows in zip(self.moments._folds(), self._rows, strict=True):
+                yield self.moments._split(fold), rows, _safe_indexing(self.values, rows)
 
     def moments_of(self, values: Any, folds: Any, rows: Any = slice(None)) -> GroupMoments:
         """Moments by fold of all or some rows; ``values`` holds all rows after the first steps."""
@@ -309,19 +309,14 @@ def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> Subs
 def fit_quietly(estimator: Judged, moments: GroupMoments, **options: Any) -> Any:
     """Fit a clone without warnings: the audit says how the fit ended, and who pays for it.
 
-    Groups without rows are merged into the largest group.
+    It gets those of the options that it has. Groups without rows are merged into the largest one.
     """
     labels, counts = moments.groups.tolist(), moments.counts
     largest = labels[int(counts.argmax())]
     moments = moments._renamed({labels[g]: largest for g in np.flatnonzero(counts == 0)})
-    with quietly():
-        return with_known(estimator, **options).fit_moments(moments)
-
-
-def with_known(estimator: Judged, **options: Any) -> Any:
-    """A clone with those of the parameters that the estimator has."""
     known = {name: options[name] for name in options if name in estimator.get_params(deep=False)}
-    return clone(estimator).set_params(**known)
+    with quietly():
+        return clone(estimator).set_params(**known).fit_moments(moments)
 
 
 def dense(X: Any) -> Array:

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from math import isfinite
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -297,7 +297,7 @@ class ModelAudit(_Result):
 #: Fields of audits that have figures of every group, besides ``groups``.
 _BY_GROUP = {"fit", "ranks", "path", "column_errors"}
 
-AnyAudit = TypeVar("AnyAudit", Audit, ModelAudit)
+AnyAudit = Audit | ModelAudit
 
 
 def group_name(label: Any, columns: Sequence[str], full: bool = False) -> str:

@@ -157,8 +157,4 @@ def inspect_command(asked: Asked) -> None:
             found["kept"] = model.get_feature_names_out()
         put(json.dumps(plain_json(found), indent=1))
         return
-    size = f"{model.n_features_in_} columns"
-    if hasattr(model, "n_components_"):
-        size = f"{model.n_components_} components of {size}"
-    size += ", missing values filled in" if fitted.fill else ""
-    put(f"{terminal.about_model(model, fitted.groups)}\n{model!r}: {size}")
+    put(terminal.about_model(model, fitted.groups, "inspect.txt", filled=bool(fitted.fill)))

@@ -118,9 +118,12 @@ def fill(template: str, **facts: Any) -> str:
     return str(own.get_template(template).render(**facts)).rstrip("\n")
 
 
-def about_model(model: Any, columns: Sequence[str]) -> str:
+def about_model(
+    model: Any, columns: Sequence[str], template: str = "model.txt", **facts: Any
+) -> str:
     """The errors of a model by group, of held-out people if known; ``columns`` name the groups."""
     from fairpca._audit.record import group_name
 
     names = [group_name(label, columns) for label in model.groups_]
-    return fill("model.txt", model=model, names=names, group_columns=" and ".join(columns))
+    facts |= {"model": model, "names": names, "group_columns": " and ".join(columns)}
+    return fill(template, **facts)

@@ -42,7 +42,7 @@ from fairpca.cli.terminal import fill
 from fairpca.datasets import load_checkup
 from fairpca.exceptions import noted
 from fairpca.report import Origin, sentences
-from fairpca.report.text import counted, display_names, in_a_row, percent, percent_range
+from fairpca.report.text import percent, percent_range
 
 SCHEMA_VERSION = 2  # version of audit.schema.json, the format of --json
 EXCEEDED, CANNOT_JUDGE = 1, 3  # exit codes
@@ -97,7 +97,7 @@ def fit(asked: Asked, path: Path, show: Progress) -> tuple[Any, Sequence[str], l
 
 def judge(
     asked: Asked, show: Progress, *, keep_columns: bool = False, both: bool = False
-) -> tuple[Audit | ModelAudit, Origin, Audit | None]:
+) -> tuple[AnyAudit, Origin, Audit | None]:
     """The audit of PCA, of a model or of keeping columns, and where it comes from.
 
     With ``both``, also the audit of keeping columns, if the table does not have too many.
@@ -139,13 +139,13 @@ def _audit_of(asked: Asked, prepared: Prepared, fair: Any = None, **options: Any
     X = prepared.moments if prepared.streamed else prepared.data
     fair = fair or estimator_of(asked, prepared.moments.counts)
     options |= _rules(asked, prepared)
-    return _with_table(audit(X, prepared.sensitive_features, fair, **options), prepared)
+    found: Audit = _with_table(audit(X, prepared.sensitive_features, fair, **options), prepared)
+    return found
 
 
-def _with_table(found: AnyAudit, prepared: Prepared) -> AnyAudit:
+def _with_table(found: AnyAudit, prepared: Prepared) -> Any:
     """The audit with the columns of its groups, and with what the reader left out."""
-    columns = [*prepared.roles.groups]
-    read = prepared.record
+    columns, read = [*prepared.roles.groups], prepared.record
     groups = [replace(row, name=group_name(row.label, columns)) for row in found.groups]
     left_out: list[LeftOut] = [
         LeftOut("column", name, 0, _NOT_USED.get(reason, f"no numbers ({reason})"))
@@ -170,7 +170,7 @@ def _scores(asked: Asked, prepared: Prepared) -> dict[str, Any]:
     return {"probes": asked.probes, "y": prepared.target, "pos_label": asked.target_positive}
 
 
-def compare(found: Audit | ModelAudit, gate: Asked) -> tuple[int, str]:
+def compare(found: AnyAudit, gate: Asked) -> tuple[int, str]:
     """The exit code, and one line that says what was compared with what."""
     estimate = gate.fail_on == "estimate"
     if gate.fail_above is None:
@@ -187,20 +187,12 @@ def compare(found: Audit | ModelAudit, gate: Asked) -> tuple[int, str]:
     if isinstance(found, ModelAudit) and found.on_rows_fitted_to and not above:
         return CANNOT_JUDGE, "This cannot be judged on the rows that the model was fitted to."
     label = label if above else found.verdict.group
-    gap = gaps[label]
-    who = f"{sentences.full_name(found, label)} ({found.group(label).n:,} people)"
-    ends = f"{percent(gap.value)} ({percent_range(gap.low, gap.high)})"
-    what = "share of own variation lost by" if by_share else "error of"
-    which = "estimate" if estimate else "lower end"
-    exceeds = "exceeds" if above else "does not exceed"
-    return EXCEEDED if above else 0, (
-        f"{sentences.judged(found)}: {what} {who} against {sentences.against(found, label)}: "
-        f"{ends}; the {which} {exceeds} --fail-above {percent(gate.fail_above)}. "
-        f"{sentences.measured(found)}."
-    )
+    facts = {"audit": found, "gate": gate, "above": above, "label": label, "gap": gaps[label]}
+    line = fill("gate.txt", words=sentences, percent_range=percent_range, **facts)
+    return EXCEEDED if above else 0, line
 
 
-def figures_as_json(found: Audit | ModelAudit, origin: Origin, with_rows: bool, **more: Any) -> str:
+def figures_as_json(found: AnyAudit, origin: Origin, with_rows: bool, **more: Any) -> str:
     """The text that ``--json`` writes."""
     own = {"schema_version": SCHEMA_VERSION, "origin": vars(origin)}
     return json.dumps(own | found.to_dict(with_rows) | more, indent=1) + "\n"
@@ -263,7 +255,7 @@ def _read_loadings(path: str) -> tuple[Pipeline, list[str]]:
     return Pipeline([("scale", scaler), ("pca", pca)]), names
 
 
-def _origin(asked: Asked, prepared: Prepared, found: Audit | ModelAudit) -> Origin:
+def _origin(asked: Asked, prepared: Prepared, found: AnyAudit) -> Origin:
     """Where an audit comes from, and how to repeat it."""
     source, inputs = prepared.table.name, prepared.table.inputs
     if not asked.data:
@@ -412,30 +404,11 @@ def load(path: str) -> tuple[Any, Any, Roles]:
 
 def _notes(prepared: Prepared) -> list[str]:
     """Sentences on what was done to the data when they were read."""
-    read, notes = prepared.record, list[str]()
-
-    def listed(names: Sequence[str]) -> str:
-        return in_a_row(display_names(names, 40))
-
-    if alike := [*read.constant, *read.near_constant]:
-        notes.append(f"Columns in which all or nearly all rows have one value: {listed(alike)}.")
-    if read.filled:
-        filled = [f"{name} ({n:,})" for name, n in read.filled.items()]
-        names = {label: group_name(label, prepared.roles.groups) for label in read.filled_shares}
-        shares = [f"{percent(s)} ({names[label]})" for label, s in read.filled_shares.items()]
-        notes.append(
-            f"Missing numbers filled in with the median: {listed(filled)}; share of each "
-            f"group’s numbers: {listed(shares)}. A number that was filled in is easy to "
-            "describe, so a group with many looks better off than it is."
-        )
-    notes += [
-        f"Column {odd.column} holds {odd.value:.12g} in {counted(odd.n_rows, 'row')}, far from "
-        f"all others ({odd.next_value:g}). If it stands for a missing value, pass "
-        f"--missing-value {odd.value:.12g}."
-        for odd in read.sentinels
-    ]
-    for twins in read.twin_labels:
-        notes.append(f"Groups that may be the same: {listed([repr(twin) for twin in twins])}.")
-    if read.unordered:
-        notes.append("The query has no ORDER BY, so folds may differ when it is run again.")
-    return notes
+    read, columns = prepared.record, prepared.roles.groups
+    shares = [(group_name(label, columns), own) for label, own in read.filled_shares.items()]
+    facts = {
+        "alike": [*read.constant, *read.near_constant],
+        "filled": [f"{name} ({n:,})" for name, n in read.filled.items()],
+        "shares": [f"{percent(share)} ({name})" for name, share in shares],
+    }
+    return fill("notes.txt", read=read, **facts).splitlines()

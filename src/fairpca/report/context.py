@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fairpca
-from fairpca._audit.record import Audit, Interval
+from fairpca._audit.record import AnyAudit, Audit, Interval
 from fairpca._audit.verdict import Case, Reason, Remedy
 from fairpca._progress import printable
 from fairpca._typing import Array
 from fairpca.path import TradeoffPath
 from fairpca.report import sentences
 from fairpca.report.charts import charts
-from fairpca.report.sentences import AnyAudit, group_names
+from fairpca.report.sentences import group_names
 from fairpca.report.text import figure, percent, worse
 
 

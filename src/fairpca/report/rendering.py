@@ -10,12 +10,12 @@ from html import escape
 from math import isfinite
 from typing import Any
 
-from fairpca._audit.record import Audit
+from fairpca._audit.record import AnyAudit, Audit
 from fairpca._progress import printable
 from fairpca.path import TradeoffPath
 from fairpca.report.charts import RATES, javascript
 from fairpca.report.context import Origin, context
-from fairpca.report.sentences import AnyAudit, about, about_scores, say
+from fairpca.report.sentences import about, about_scores, say
 from fairpca.report.text import aligned, counted, display_names, figure, in_a_row, percent, worse
 
 

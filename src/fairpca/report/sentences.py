@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Any
 
-from fairpca._audit.record import Audit, DecidingColumn, Interval, ModelAudit, group_name
+from fairpca._audit.record import AnyAudit, Audit, DecidingColumn, Interval, ModelAudit, group_name
 from fairpca._audit.verdict import Case, Reason, Remedy, gaps_of
 from fairpca.report import text
 from fairpca.report.text import counted, figure, in_a_row, percent, worse
-
-AnyAudit = Audit | ModelAudit
 
 #: How many groups or columns a sentence names before it counts the others.
 _MOST_NAMED, _IN_TABLE = 3, "more groups (see the table)"
@@ -298,7 +296,7 @@ def about_column(audit: AnyAudit, column: DecidingColumn) -> str:
     if column.near_constant:
         said = f"{start} is {other} in all but {rows}, {share}."
     elif column.value is None:
-        said = f"{start} hangs on {rows}, {share}{end}"
+        said = f"{start} depends on {rows}, {share}{end}"
     if column.group is None:
         return said
     return f"{said} {these} {make} {of_error}{name(audit, column.group)}."
