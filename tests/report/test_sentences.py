@@ -285,10 +285,10 @@ def test_who_is_worse_off_after_the_remedy_is_named():
     """The remedy helps the headline's group, and turns the gap round."""
     after = replace(YOUNG.alternative, gap=Interval(0.2, 0.1, 0.3))
     said = say(made_audit((OLD, replace(YOUNG, alternative=after))))
-    assert "Reliably worse off then: “younger” 20 %." in said.lead
+    assert "Then “younger” (20 %) is reliably worse off." in said.lead
     after = replace(YOUNG.alternative, gap=Interval(0.2, -0.1, 0.5))  # could be chance
-    assert "then" not in say(made_audit((OLD, replace(YOUNG, alternative=after)))).lead
-    assert "then" not in say(made_audit()).lead
+    assert "Then" not in say(made_audit((OLD, replace(YOUNG, alternative=after)))).lead
+    assert "Then" not in say(made_audit()).lead
 
 
 def test_only_those_who_reliably_pay_are_said_to_pay():

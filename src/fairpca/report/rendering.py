@@ -102,6 +102,8 @@ def environment() -> Any:
     own = (aligned, counted, display_names, figure, in_a_row, percent, printable, repr)
     environment.filters |= {function.__name__: function for function in own}
     environment.filters |= {"markdown": _markdown, "worse": lambda value: worse(value)[0]}
+    # No line ends within "33 %" or "sex = 1".
+    environment.filters["unbroken"] = lambda text: re.sub(" (?=%|= )|(?<= =) ", "\u00a0", text)
     environment.filters["capital"] = lambda text: text[0].upper() + text[1:]
     environment.tests["finite"] = isfinite
     environment.globals["vega"] = lambda: javascript().replace("</script", r"<\/script")

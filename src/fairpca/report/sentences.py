@@ -183,19 +183,19 @@ def _remedy(audit: Audit, after: dict[Any, Interval]) -> tuple[str, str]:
     if abs(left.value) < small_gap and not left.direction:
         effect = "removes it"
     effect = f"A {fair} {effect}: {_gains_and_payments(audit)} ({price} over all people)."
-    worse_off = [
-        f"{name(audit, label)} {percent(gap.value)}"
+    behind = [
+        f"{name(audit, label)} ({percent(gap.value)})"
         for label, gap in after.items()
         if gap.low > 0 and gap.value >= small_gap and label != audit.verdict.group
     ]
-    if worse_off:
-        effect += f" Reliably worse off then: {in_a_row(worse_off, _MOST_NAMED, _IN_TABLE)}."
+    if behind:
+        are = "is" if len(behind) == 1 else "are"
+        effect += f" Then {in_a_row(behind, _MOST_NAMED, _IN_TABLE)} {are} reliably worse off."
     pays = [row.change_estimate for row in audit.groups if row.label in audit.verdict.payers]
     to_do = f"Use the {fair}."
     if pays:
-        pay = max(pays)
         to_do = (
-            f"If {percent(pay)} more error for those who pay is acceptable, use the {fair}."
+            f"If {percent(max(pays))} more error for those who pay is acceptable, use the {fair}."
             f"{'' if audit.path is None else ' If not, a smaller step costs less.'}"
         )
     if audit.verdict.small:
