@@ -303,3 +303,7 @@ def test_a_gap_that_is_left_is_not_called_removed():
     said = say(made_audit((replace(OLD, alternative=left), YOUNG)))
     assert "reduces it to 52 %" in said.lead
     assert "removes it" in say(made_audit()).lead
+    assert "remains" not in said.to_do  # what is left could be chance
+    left = replace(OLD.alternative, gap=Interval(0.3, 0.2, 0.4))
+    said = say(made_audit((replace(OLD, alternative=left), YOUNG)))
+    assert "A gap of 30 % remains: decide whether it can be accepted." in said.to_do

@@ -198,6 +198,8 @@ def _remedy(audit: Audit, after: dict[Any, Interval]) -> tuple[str, str]:
             f"If {percent(max(pays))} more error for those who pay is acceptable, use the {fair}."
             f"{'' if audit.path is None else ' If not, a smaller step costs less.'}"
         )
+    if left.low > 0 and left.value >= small_gap:
+        to_do += f" A gap of {percent(left.value)} remains: decide whether it can be accepted."
     if audit.verdict.small:
         to_do = f"The gap is small (below {percent(small_gap)}): decide whether it matters. {to_do}"
     return effect, to_do
