@@ -269,6 +269,17 @@ def test_figures_that_mean_nothing_are_not_shown(case):
     assert 'id="columns"' not in page  # nobody is named whose errors it could show
 
 
+def test_no_table_has_the_errors_of_one_person():
+    pytest.importorskip("vl_convert")
+    alone = made_group("alone", 1, (0.77, 0.77, 0.77), (0.2, 0.2, 0.2))
+    page = render(made_audit((OLD, YOUNG, alone)))
+    table = re.search('<table id="marks">.*?</table>', page, re.DOTALL)[0]
+    assert "younger" in table
+    assert "alone" not in table
+    assert table.count("<th ") == 5 + 2 + 4  # five columns, two groups, four methods
+    assert table.count("<td") == 4 * (4 + 2)
+
+
 def test_the_limits_are_said():
     pytest.importorskip("jinja2")
     audit = replace(made_audit(), left_out=[LeftOut("column", "zip", 60, "no numbers")])
