@@ -440,7 +440,7 @@ def test_missing_values_are_refused_dropped_or_filled_in(people, tmp_path):
     assert "x0 (40)" in filled
     by_number = ["-g", "passed", "--drop", "sex,ward,weight", "-r", "2", "--impute", "median"]
     filled = run("audit", "holes.csv", *by_number, cwd=tmp_path).stdout
-    assert "(passed = 0) and " in filled
+    assert "(passed = 0)" in filled
     run("fit", "holes.csv", *USUAL, "--impute", "median", "-o", "m.safetensors", cwd=tmp_path)
     run("transform", "m.safetensors", "holes.csv", "-o", "s.csv", cwd=tmp_path)
     assert len((tmp_path / "s.csv").read_text("utf-8").splitlines()) == 601

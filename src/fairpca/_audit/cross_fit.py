@@ -309,14 +309,19 @@ def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> Subs
 def fit_quietly(estimator: Judged, moments: GroupMoments, **options: Any) -> Any:
     """Fit a clone without warnings: the audit says how the fit ended, and who pays for it.
 
-    It gets those of the options that it has. Groups without rows are merged into the largest one.
+    Groups without rows are merged into the largest group.
     """
     labels, counts = moments.groups.tolist(), moments.counts
     largest = labels[int(counts.argmax())]
     moments = moments._renamed({labels[g]: largest for g in np.flatnonzero(counts == 0)})
-    known = {name: options[name] for name in options if name in estimator.get_params(deep=False)}
     with quietly():
-        return clone(estimator).set_params(**known).fit_moments(moments)
+        return with_known(estimator, **options).fit_moments(moments)
+
+
+def with_known(estimator: Judged, **options: Any) -> Any:
+    """A clone with those of the parameters that the estimator has."""
+    known = {name: options[name] for name in options if name in estimator.get_params(deep=False)}
+    return clone(estimator).set_params(**known)
 
 
 def dense(X: Any) -> Array:

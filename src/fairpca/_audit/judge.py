@@ -406,8 +406,7 @@ def _for_fewer_rows(estimator: Judged, fair: Any, n_judged: int) -> Any:
         if n_judged == 2 and np.isfinite(fair.alpha_):
             return FairPCA(rank, alpha=fair.alpha_, **how)
         return FairPCACV(rank, cv=figures.FEWEST_FOLDS, constraint=fair.constraint, **how)
-    smaller: Judged = clone(estimator).set_params(min_group_size=1)
-    return smaller if isinstance(fair, FairColumns) else smaller.set_params(n_components=rank)
+    return cross_fit.with_known(estimator, n_components=rank, min_group_size=1)
 
 
 def _beside_fit(model: Any, own: Subspace, kept: Array, X: Array) -> tuple[bool, float | None]:

@@ -110,12 +110,10 @@ def print_audit(audit: Audit | ModelAudit, origin: Origin) -> None:
 
 def fill(template: str, **facts: Any) -> str:
     """Fill in a template of this folder, with the filters of the page."""
-    import jinja2
-
     from fairpca.report.rendering import environment
 
-    own = environment().overlay(loader=jinja2.PackageLoader("fairpca.cli"))
-    return str(own.get_template(template).render(**facts)).rstrip("\n")
+    text = environment("fairpca.cli").get_template(template).render(**facts)
+    return str(text).rstrip("\n")
 
 
 def about_model(

@@ -83,8 +83,8 @@ def _fill(template: str, *facts: Any) -> str:
 
 
 @cache
-def environment() -> Any:
-    """The jinja2 environment with our templates and filters."""
+def environment(package: str = "fairpca.report") -> Any:
+    """The jinja2 environment with the templates of a package and our filters."""
     try:
         import jinja2
     except ImportError as error:
@@ -93,7 +93,7 @@ def environment() -> Any:
         ) from error
     environment = jinja2.Environment(
         autoescape=lambda name: name is not None and name.endswith(".html"),
-        loader=jinja2.PackageLoader("fairpca.report"),
+        loader=jinja2.PackageLoader(package),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
