@@ -259,6 +259,13 @@ def test_gains_come_first_and_chance_is_said_once():
     assert lead.count("chance") == 1
 
 
+def test_only_a_table_with_intervals_speaks_of_them():
+    pytest.importorskip("vl_convert")
+    for case in CASES:
+        said = "valid for all groups at once" in render(CASES[case])
+        assert said == (case not in ("one value", "nothing compressed", "too few"))
+
+
 @pytest.mark.parametrize("case", ["one value", "nothing compressed"])
 def test_figures_that_mean_nothing_are_not_shown(case):
     rows = group_rows(CASES[case])
