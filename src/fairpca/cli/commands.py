@@ -35,10 +35,8 @@ def report_command(asked: Asked) -> None:
         if "model_card" in paths:
             terminal.write_text(paths["model_card"], model_card(found, origin))
     if not asked.quiet and "-" not in names.values():
-        from fairpca.report.text import in_a_row
-
         terminal.print_audit(found, origin)
-        put(f"written to {in_a_row([name for name in names.values() if name])}")
+        put(f"written to {', '.join(name for name in names.values() if name)}")
 
 
 @opt.command(*opt.FIT, *opt.JUDGED, *opt.GATE, *opt.FIGURES)
