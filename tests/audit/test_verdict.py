@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from helpers.audits import DecidingColumn, Interval, groups_above, made_audit, made_group
+from helpers.audits import DecidingColumn, Interval, made_audit, made_group
 
 
 def group(label, gap, change=0.0, *, n=500, share_gap=None, above=-0.2, half=0.05):
@@ -136,10 +136,3 @@ def test_who_gains_and_who_pays():
     groups = [group("a", 0.33, -0.19), group("b", 0.0, 0.01), group("c", -0.2, 0.09)]
     verdict = made_audit(groups).verdict
     assert (verdict.gainers, verdict.payers) == (["a"], ["c"])
-
-
-def test_a_gate_looks_at_the_lower_end():
-    groups = [group("a", 0.12), group("b", -0.1), group("tiny", 3.0, n=5)]
-    assert groups_above(groups, 0.1, by_share=False) == []
-    assert [g.label for g in groups_above(groups, 0.1, by_share=False, estimate=True)] == ["a"]
-    assert [g.label for g in groups_above(groups, 0.05, by_share=False)] == ["a"]

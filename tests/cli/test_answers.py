@@ -8,14 +8,19 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.audits import made_audit, made_group
 from helpers.command import COMMAND, fails, run
 from sklearn.decomposition import PCA
 
 import fairpca
 from fairpca import FairPCA, FairPCACV, audit
 from fairpca._tables.read import Table
+from fairpca.cli.options import Asked
+from fairpca.cli.work import compare
 from fairpca.datasets import load_checkup
 
+OTHERS = made_group("others", 500, (-0.1, -0.15, -0.05), (0.0, 0.0, 0.0))
+TINY = made_group("tiny", 5, (3.0, 3.0, 3.0), (0.0, 0.0, 0.0))
 USUAL = ["-g", "sex", "--drop", "passed,ward,weight", "-r", "2"]
 
 
@@ -172,11 +177,19 @@ def test_the_gate_decides_the_exit_code(people, tmp_path, usual):
     run("audit", people / "even.csv", *USUAL, "--fail-above", "0.5", cwd=tmp_path)
 
 
+def test_a_gate_looks_at_the_lower_end_and_never_at_small_groups():
+    rows = made_group("a", 500, (0.12, 0.07, 0.17), (0.0, 0.0, 0.0)), OTHERS, TINY
+    for limit, fail_on, code in ((0.1, "interval", 0), (0.1, "estimate", 1), (0.05, "interval", 1)):
+        found, line = compare(made_audit(rows), Asked(fail_above=limit, fail_on=fail_on))
+        assert found == code
+        assert "error of “age_group = a” (500 people)" in line
+
+
 def test_a_gate_on_shares_says_so(people, tmp_path):
     gate = ["audit", people / "gap.csv", *USUAL, "--normalize", "--fail-above", "0.01"]
     done = run(*gate, cwd=tmp_path, code=1)
     assert "share of own variation lost by" in done.stderr
-    assert "share lost against others" in done.stdout
+    assert "share lost against all others" in done.stdout
 
 
 def test_a_reference_group_that_is_worse_off_is_no_pass(people, tmp_path):
@@ -207,6 +220,9 @@ def test_a_saved_model_is_judged_as_it_is(people, tmp_path):
     same = fairpca.audit_model(model, pd.DataFrame(X, columns=[f"x{j}" for j in range(5)]), sex)
     assert found["verdict"]["gap"] == pytest.approx(same.verdict.gap._asdict())
     assert found["provenance"]["fitted_here"] is False
+    names = {}
+    exec(found["origin"]["code"].replace("m.safetensors", str(tmp_path / "m.safetensors")), names)
+    assert names["result"].verdict.gap == pytest.approx(same.verdict.gap)
     run("report", people / "gap.csv", "--model", "m.safetensors", cwd=tmp_path)
     assert "a model judged as it is" in (tmp_path / "report.html").read_text("utf-8")
     gate = ["audit", people / "even.csv", "--model", "m.safetensors", "--fail-above"]
@@ -318,7 +334,7 @@ def test_fit_and_inspect_print_labels_with_their_column(people, tmp_path):
     by_number = ["-g", "passed", "--drop", "sex,ward,weight", "-r", "2", "--cv", "0"]
     fitted = run("fit", people / "gap.csv", *by_number, "-o", "m.safetensors", cwd=tmp_path).stdout
     shown = run("inspect", "m.safetensors", cwd=tmp_path).stdout
-    assert "left out: id, looks like an id" in fitted
+    assert "Column “id”: left out, looks like an id" in fitted
     for text in (fitted, shown):
         assert [line.split("  ")[0] for line in text.splitlines() if line.startswith("passed")] == [
             "passed",
@@ -351,7 +367,7 @@ def test_standard_input(people, tmp_path):
     content = (people / "gap.csv").read_text("utf-8")
     done = run("audit", "-", *USUAL, cwd=tmp_path, stdin=content)
     assert "describes “sex = men”" in done.stdout
-    assert "left out: id" in done.stdout
+    assert "Column “id”: left out" in done.stdout
 
 
 def test_scores_of_new_rows_are_those_of_the_model(people, tmp_path):
@@ -419,9 +435,12 @@ def test_missing_values_are_refused_dropped_or_filled_in(people, tmp_path):
     line = fails("audit", "holes.csv", *USUAL, cwd=tmp_path)
     assert all(option in line for option in ("--drop-missing", "--impute median", "--drop"))
     dropped = run("audit", "holes.csv", *USUAL, "--drop-missing", cwd=tmp_path).stdout
-    assert "left out: 40 rows, missing values" in dropped
+    assert "40 rows: left out, missing values" in dropped
     filled = run("audit", "holes.csv", *USUAL, "--impute", "median", cwd=tmp_path).stdout
     assert "x0 (40)" in filled
+    by_number = ["-g", "passed", "--drop", "sex,ward,weight", "-r", "2", "--impute", "median"]
+    filled = run("audit", "holes.csv", *by_number, cwd=tmp_path).stdout
+    assert "(passed = 0)" in filled
     run("fit", "holes.csv", *USUAL, "--impute", "median", "-o", "m.safetensors", cwd=tmp_path)
     run("transform", "m.safetensors", "holes.csv", "-o", "s.csv", cwd=tmp_path)
     assert len((tmp_path / "s.csv").read_text("utf-8").splitlines()) == 601
@@ -439,7 +458,7 @@ def test_advice_names_only_options_that_help(people, tmp_path):
     assert "--missing-group 'not recorded'" in line
     (tmp_path / "one.csv").write_text("\n".join([lines[0], nameless[0], *lines[2:]]))
     dropped = run("audit", "one.csv", *USUAL, "--drop-missing", cwd=tmp_path).stdout
-    assert "left out: 1 row, missing values" in dropped
+    assert "1 row: left out, missing values" in dropped
     assert "did you mean 'one.csv'?" in fails("audit", "onee.csv", *USUAL, cwd=tmp_path)
     named = [*USUAL, "--missing-group", "not recorded", "--judge-from", "500"]
     assert "not recorded" in run("audit", "nameless.csv", *named, cwd=tmp_path).stdout

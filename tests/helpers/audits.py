@@ -31,7 +31,7 @@ from fairpca._audit.record import (
     Robust,
     SampledRows,
 )
-from fairpca._audit.verdict import Thresholds, decide, groups_above
+from fairpca._audit.verdict import Thresholds, decide
 from fairpca.metrics import Probe
 from fairpca.report.context import group_rows
 from fairpca.report.sentences import say

@@ -246,6 +246,7 @@ def test_a_model_is_judged_as_it_is():
     said = say(made_model_audit(on_rows_fitted_to=True, outside=0.02))
     assert said.headline.startswith("The model describes “age_group = 75 and older” 33 % worse")
     assert "Plain PCA" in said.lead
+    assert "describes the group 1 % worse than “younger”" in said.lead
     assert "left out of its fit" in said.lead
     assert any("looks too good" in notice for notice in said.notices)
     assert any("2 %" in notice and "outside" in notice for notice in said.notices)
@@ -258,6 +259,13 @@ def test_gains_come_first_and_chance_is_said_once():
     assert lead.count("chance") == 1
 
 
+def test_only_a_table_with_intervals_speaks_of_them():
+    pytest.importorskip("vl_convert")
+    for case in CASES:
+        said = "valid for all groups at once" in render(CASES[case])
+        assert said == (case not in ("one value", "nothing compressed", "too few"))
+
+
 @pytest.mark.parametrize("case", ["one value", "nothing compressed"])
 def test_figures_that_mean_nothing_are_not_shown(case):
     rows = group_rows(CASES[case])
@@ -266,6 +274,17 @@ def test_figures_that_mean_nothing_are_not_shown(case):
     page = render(CASES[case])
     assert 'id="gaps"' not in page
     assert 'id="columns"' not in page  # nobody is named whose errors it could show
+
+
+def test_no_table_has_the_errors_of_one_person():
+    pytest.importorskip("vl_convert")
+    alone = made_group("alone", 1, (0.77, 0.77, 0.77), (0.2, 0.2, 0.2))
+    page = render(made_audit((OLD, YOUNG, alone)))
+    table = re.search('<table id="marks">.*?</table>', page, re.DOTALL)[0]
+    assert "younger" in table
+    assert "alone" not in table
+    assert table.count("<th ") == 5 + 2 + 4  # five columns, two groups, four methods
+    assert table.count("<td") == 4 * (4 + 2)
 
 
 def test_the_limits_are_said():
@@ -280,8 +299,29 @@ def test_the_limits_are_said():
     assert "No column and no row was left out." in model_card(made_audit())
 
 
+def test_who_is_worse_off_after_the_remedy_is_named():
+    """The remedy helps the headline's group, and turns the gap round."""
+    after = replace(YOUNG.alternative, gap=Interval(0.2, 0.1, 0.3))
+    said = say(made_audit((OLD, replace(YOUNG, alternative=after))))
+    assert "Then “younger” (20 %) is reliably worse off." in said.lead
+    after = replace(YOUNG.alternative, gap=Interval(0.2, -0.1, 0.5))  # could be chance
+    assert "Then" not in say(made_audit((OLD, replace(YOUNG, alternative=after)))).lead
+    assert "Then" not in say(made_audit()).lead
+
+
+def test_only_those_who_reliably_pay_are_said_to_pay():
+    unsure = replace(YOUNG, change=Interval(0.09, -0.01, 0.2), change_estimate=0.09)
+    said = say(made_audit((OLD, unsure)))
+    assert said.to_do == "Use the fair version."
+    assert "“younger” 9 % worse could be chance" in said.lead
+
+
 def test_a_gap_that_is_left_is_not_called_removed():
     left = replace(OLD.alternative, gap=Interval(0.52, -0.15, 1.7))
     said = say(made_audit((replace(OLD, alternative=left), YOUNG)))
     assert "reduces it to 52 %" in said.lead
     assert "removes it" in say(made_audit()).lead
+    assert "remains" not in said.to_do  # what is left could be chance
+    left = replace(OLD.alternative, gap=Interval(0.3, 0.2, 0.4))
+    said = say(made_audit((replace(OLD, alternative=left), YOUNG)))
+    assert "A gap of 30 % remains: decide whether it can be accepted." in said.to_do

@@ -29,11 +29,12 @@ from fairpca._input.rows import as_rows, dense_blocks, numeric_columns
 from fairpca._moments.group_differences import positive_class
 from fairpca._moments.group_moments import NEVER, GroupMoments, moments_of_rows
 from fairpca._progress import Progress
-from fairpca._typing import Array, Codes, Labels
+from fairpca._typing import Array, Codes, Labels, Mask
 from fairpca.exceptions import quietly
 from fairpca.metrics.reconstruction import flattened
 
-_ROUNDING = 1e-12  # Errors below this share of the variation count as zero.
+_ROUNDING = 1e-12  # The error of a group below this share of its variation counts as zero.
+_NOTHING_LOST = 1e-9  # Nothing is lost if all errors are below this share of the variation.
 _PARTS = 5  # Each fold is divided into this number of parts.
 
 #: Estimators that an audit compares with the usual choice, which ignores groups.
@@ -132,8 +133,8 @@ class People(Folds):
         if self.own_spaces:
             yield from self.own_spaces
         else:
-            for (pair, *_), rows in zip(super().__iter__(), self._rows, strict=True):
-                yield pair, rows, _safe_indexing(self.values, rows)
+            for fold, rows in zip(self.moments._folds(), self._rows, strict=True):
+                yield self.moments._split(fold), rows, _safe_indexing(self.values, rows)
 
     def moments_of(self, values: Any, folds: Any, rows: Any = slice(None)) -> GroupMoments:
         """Moments by fold of all or some rows; ``values`` holds all rows after the first steps."""
@@ -217,6 +218,7 @@ class CrossFitted(NamedTuple):
 
     folds: HeldOut  # for changes, which are paired and depend on the fits
     parts: HeldOut  # for gaps; see measure
+    loses: Mask  # whether the errors under each projection are more than rounding
     rows: Codes  # positions of the held-out rows; empty without rows in memory
     errors: Array  # squared errors of these rows, of shape (2, n)
     distances: Array  # squared distances of these rows from the mean
@@ -262,8 +264,10 @@ def measure(
     if isinstance(folds, People):
         sums = np.concatenate(sums)
         by_part = _held_out(sums, refit / len(sums))
+    largest = by_fold.errors.sum(axis=0).max(axis=1)
+    loses = largest > _NOTHING_LOST * by_fold.variation.sum(axis=0).max()
     rows = np.flatnonzero(np.isfinite(squares[0]))
-    return CrossFitted(by_fold, by_part, rows, squares[:2, rows], squares[2, rows])
+    return CrossFitted(by_fold, by_part, loses, rows, squares[:2, rows], squares[2, rows])
 
 
 def row_errors(projections: list[Subspace], X: Any) -> Array:
@@ -291,9 +295,9 @@ def _held_out(sums: Array, odds: float) -> HeldOut:
 def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> Subspace:
     """Plain PCA of all rows, with fewer components if there are too few rows."""
     rank = int(min(rank, moments.n_features, moments.counts.sum()))
-    moments = _without_empty_groups(moments)
-    if len(moments.groups) == 1:  # the fold holds all rows of the other groups
-        (C,), (mean,) = moments.second_moments(center="overall"), moments.means
+    if np.count_nonzero(moments.counts) == 1:  # the fold holds all rows of the other groups
+        all_rows = moments._renamed(dict.fromkeys(moments.groups.tolist(), moments.groups[0]))
+        (C,), (mean,) = all_rows.second_moments(center="overall"), all_rows.means
         deviations = np.sqrt(np.diag(C))
         scale = np.where(standardize & (deviations > 0), deviations, 1.0)
         return Subspace(np.linalg.eigh(C / np.outer(scale, scale))[1].T[::-1][:rank], mean, scale)
@@ -303,22 +307,21 @@ def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> Subs
 
 
 def fit_quietly(estimator: Judged, moments: GroupMoments, **options: Any) -> Any:
-    """Fit a clone without warnings: the audit says how the fit ended, and who pays for it."""
+    """Fit a clone without warnings: the audit says how the fit ended, and who pays for it.
+
+    Groups without rows are merged into the largest group.
+    """
+    labels, counts = moments.groups.tolist(), moments.counts
+    largest = labels[int(counts.argmax())]
+    moments = moments._renamed({labels[g]: largest for g in np.flatnonzero(counts == 0)})
     with quietly():
-        return with_known(estimator, **options).fit_moments(_without_empty_groups(moments))
+        return with_known(estimator, **options).fit_moments(moments)
 
 
 def with_known(estimator: Judged, **options: Any) -> Any:
     """A clone with those of the parameters that the estimator has."""
     known = {name: options[name] for name in options if name in estimator.get_params(deep=False)}
     return clone(estimator).set_params(**known)
-
-
-def _without_empty_groups(moments: GroupMoments) -> GroupMoments:
-    """Moments in which groups without rows are merged into the largest group."""
-    labels, counts = moments.groups.tolist(), moments.counts
-    largest = labels[int(counts.argmax())]
-    return moments._renamed({labels[g]: largest for g in np.flatnonzero(counts == 0)})
 
 
 def dense(X: Any) -> Array:

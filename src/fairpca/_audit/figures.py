@@ -29,7 +29,6 @@ from fairpca.metrics import Outcomes, classifier_outcomes, group_separation, pro
 from fairpca.path import TradeoffPath, tradeoff_path
 
 JUDGED, ALTERNATIVE = 0, 1  # places of the two projections
-_ROUNDING = 1e-9  # Errors below this share of the variation count as zero.
 _TINY = 1e-300  # in place of a zero divisor; ratios to it stay finite
 _NO_GAIN = 1e-12  # Gains below this share of the squared distance from the mean are rounding.
 _TRIMMED = (0.01, 0.05)  # shares of each group that trimmed means leave out
@@ -83,12 +82,6 @@ class Setup:
         weights = np.maximum(self.others @ totals.weights, _TINY)
         rest = totals.errors @ self.others.T / weights
         return np.asarray(totals.group_errors / np.maximum(rest, _TINY))
-
-
-def loses_something(held_out: HeldOut) -> Mask:
-    """Whether the errors under each projection are more than rounding."""
-    errors, variation = held_out.errors.sum(axis=0), held_out.variation.sum(axis=0)
-    return np.asarray(errors.max(axis=1) > _ROUNDING * max(float(variation.max()), _TINY))
 
 
 def above_one(held_out: HeldOut, figure: Figure, level: float, comparisons: int = 1) -> Any:
@@ -172,7 +165,7 @@ def results(setup: Setup, crossed: CrossFitted, **how: Any) -> dict[str, Any]:
     groups = group_results(crossed, setup)
     columns = deciding_columns(setup, crossed.rows, crossed.errors[0])
     how |= {"by_share": setup.by_share, "reference": setup.origin.reference}
-    how |= {"nothing_compressed": not loses_something(folds)[0]}
+    how |= {"nothing_compressed": not crossed.loses[JUDGED]}
     before, after, *_ = folds.totals.overall.tolist()
     price = above_one(
         folds, lambda t: np.divide(*np.maximum(t.overall[1::-1], _TINY)), thresholds.level
@@ -235,17 +228,18 @@ def ranks_of_curve(ranks: Sequence[int] | None, r: int, moments: GroupMoments) -
     return sorted({int(rank) for rank in ranks})
 
 
-def rank_curve(ranks: list[int], held_out: HeldOut, setup: Setup) -> record.RankCurve:
+def rank_curve(ranks: list[int], crossed: CrossFitted, setup: Setup) -> record.RankCurve:
     """Errors of PCA by rank (projections from the third on), and the gap that leads at each."""
-    read, origin = held_out.relative() if setup.by_share else held_out, setup.origin
+    read = crossed.parts.relative() if setup.by_share else crossed.parts
+    origin = setup.origin
     ends = above_one(read, lambda t: setup.ratios(t)[2:], origin.thresholds.level, setup.n_gaps)
     labels, judged = setup.folds.labels, np.flatnonzero(setup.judged)
     leading: list[Any] = []
-    for own, loses in zip(ends, loses_something(held_out)[2:], strict=True):
+    for own, loses in zip(ends, crossed.loses[2:], strict=True):
         gaps = {labels[g]: Interval(*own[g]) for g in judged if loses}
         group = headline(gaps, origin.reference) if gaps else None
         leading.append((group, gaps.get(group)))
-    errors = held_out.totals.group_errors[2:]
+    errors = crossed.parts.totals.group_errors[2:]
     return record.RankCurve(np.array(ranks), errors, *zip(*leading, strict=True))
 
 

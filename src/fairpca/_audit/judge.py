@@ -176,7 +176,7 @@ def audit(
         leakage=figures.leakage(setup, both, probes, smaller),
         outcomes=None if columns else figures.outcomes(setup, whole, getattr(folds, "X", None)),
         fit=figures.fit_figures(both, fair, moments),
-        ranks=figures.rank_curve(curve, crossed.parts, setup),
+        ranks=figures.rank_curve(curve, crossed, setup),
         path=None if columns else figures.frontier(fair, setup, n_points, has_gap),
         rows=figures.sampled_scores(setup, both),
         kept=kept,

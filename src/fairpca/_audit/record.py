@@ -16,10 +16,10 @@ In a :class:`ModelAudit` a model is judged and the alternative is plain PCA of t
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from math import isfinite
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -297,14 +297,7 @@ class ModelAudit(_Result):
 #: Fields of audits that have figures of every group, besides ``groups``.
 _BY_GROUP = {"fit", "ranks", "path", "column_errors"}
 
-AnyAudit = TypeVar("AnyAudit", Audit, ModelAudit)
-
-
-def with_group_columns(audit: AnyAudit, columns: Sequence[str]) -> AnyAudit:
-    """The same audit with the names of the columns that the groups come from."""
-    named = [replace(g, name=group_name(g.label, columns)) for g in audit.groups]
-    provenance = replace(audit.provenance, group_columns=list(columns))
-    return replace(audit, groups=named, provenance=provenance)
+AnyAudit = Audit | ModelAudit
 
 
 def group_name(label: Any, columns: Sequence[str], full: bool = False) -> str:

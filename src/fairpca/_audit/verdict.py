@@ -140,8 +140,8 @@ def decide(
     if is_pca:
         remedy = Remedy.IS_PCA
     elif changes:
-        left = [row.alternative.read(by_share)[0] for row in groups if row.judged]
-        widens = any(gap.direction > 0 and gap.value > gaps[worst].value for gap in left if gap)
+        left = gaps_of(groups, by_share, after=True).values()
+        widens = any(gap.direction > 0 and gap.value > gaps[worst].value for gap in left)
         remedy = Remedy.WIDENS if widens else Remedy.HELPS
         if changes["harmed"]:
             remedy = Remedy.HARMS_ANOTHER
@@ -173,20 +173,9 @@ def headline(gaps: dict[Any, Interval], reference: Any) -> Any:
     return max(gaps, key=lambda g: (gaps[g].direction > 0, g != reference, gaps[g].low))
 
 
-def groups_above(
-    groups: Sequence[GroupResult], limit: float, *, by_share: bool, estimate: bool = False
-) -> list[GroupResult]:
-    """Judged groups more than ``limit`` worse off than others, beyond chance or by the estimate.
-
-    The group that exceeds the limit by most comes first.
-    """
-    gaps = gaps_of(groups, by_share)
-    ends = {label: gap.value if estimate else gap.low for label, gap in gaps.items()}
-    above = [row for row in groups if ends.get(row.label, limit) > limit]
-    return sorted(above, key=lambda row: -ends[row.label])
-
-
-def gaps_of(groups: Sequence[GroupResult], by_share: bool) -> dict[Any, Interval]:
-    """The gap of every judged group, by one of the readings."""
-    gaps = [(row.label, row.baseline.read(by_share)[0]) for row in groups]
-    return {label: gap for label, gap in gaps if gap is not None}
+def gaps_of(
+    groups: Sequence[GroupResult], by_share: bool, after: bool = False
+) -> dict[Any, Interval]:
+    """The gap of every judged group by one of the readings, also ``after`` the alternative."""
+    sides = [(row.label, row.alternative if after else row.baseline) for row in groups]
+    return {label: gap for label, own in sides if (gap := own.read(by_share)[0]) is not None}

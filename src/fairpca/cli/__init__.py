@@ -10,6 +10,8 @@ import re
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import redirect_stdout
+from io import BytesIO, TextIOWrapper
 from typing import Any
 
 import click
@@ -17,7 +19,7 @@ import click
 from fairpca import __version__
 from fairpca.cli import commands
 from fairpca.cli.options import CHOICE, SETTINGS
-from fairpca.cli.terminal import discard_output, print_line, standard_output
+from fairpca.cli.terminal import print_line
 
 
 @click.group(
@@ -39,8 +41,9 @@ def app(context: click.Context) -> None:
 
 def run_command(argv: Sequence[str]) -> int:
     """Run the command and turn every ending into one line and an exit code."""
+    output = sys.stdout or TextIOWrapper(BytesIO())  # it is None if it was closed (>&-)
     try:
-        with standard_output(), warnings.catch_warnings():
+        with redirect_stdout(output), warnings.catch_warnings():
             warnings.showwarning = lambda message, *where: print_line(f"warning: {message}")
             if "_FAIRPCA_COMPLETE" in os.environ:  # a shell asks what could be typed next
                 app(prog_name="fairpca")
@@ -50,8 +53,8 @@ def run_command(argv: Sequence[str]) -> int:
             sys.stdout.flush()
     except click.exceptions.Exit as end:
         return end.exit_code
-    except BrokenPipeError:
-        discard_output()
+    except BrokenPipeError:  # send the rest nowhere: Python would flush it to the closed pipe
+        os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
         return 141
     except click.ClickException as error:
         path = getattr(getattr(error, "ctx", None), "command_path", "fairpca")

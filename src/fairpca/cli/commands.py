@@ -35,8 +35,8 @@ def report_command(asked: Asked) -> None:
         if "model_card" in paths:
             terminal.write_text(paths["model_card"], model_card(found, origin))
     if not asked.quiet and "-" not in names.values():
-        terminal.print_audit(found, origin.notes)
-        put(f"written to {' and '.join(name for name in names.values() if name)}")
+        terminal.print_audit(found, origin)
+        put(f"written to {', '.join(name for name in names.values() if name)}")
 
 
 @opt.command(*opt.FIT, *opt.JUDGED, *opt.GATE, *opt.FIGURES)
@@ -62,7 +62,7 @@ def audit_command(asked: Asked) -> None:
             terminal.write_text(paths["json"], figures)
     silent = asked.quiet or asked.json == "-"
     if not silent:
-        terminal.print_audit(found, origin.notes)
+        terminal.print_audit(found, origin)
     if code:
         terminal.print_line(line)
         click.get_current_context().exit(code)
@@ -89,7 +89,7 @@ def fit_command(asked: Asked) -> None:
         for line in lines:
             terminal.print_line(line)
     elif not asked.quiet:
-        put("\n".join([*lines, *terminal.about_model(model, columns), f"written to {asked.out}"]))
+        put("\n".join([*lines, terminal.about_model(model, columns), f"written to {asked.out}"]))
 
 
 @opt.command(*opt.TABLE, opt.KEPT_COLUMNS, *opt.MEASURE, *opt.FOLDS, *opt.RULES, opt.AS_JSON)
@@ -111,8 +111,7 @@ def columns_command(asked: Asked) -> None:
     if asked.json:
         put(work.figures_as_json(found, origin, False).rstrip())
         return
-    terminal.print_columns(found)
-    terminal.print_audit(found, origin.notes)
+    terminal.print_audit(found, origin)
 
 
 @opt.command(opt.MODEL, opt.DATA, *opt.FILES, opt.SCORES_OUT, opt.KEEP, opt.QUIET)
@@ -156,8 +155,4 @@ def inspect_command(asked: Asked) -> None:
             found["kept"] = model.get_feature_names_out()
         put(json.dumps(plain_json(found), indent=1))
         return
-    size = f"{model.n_features_in_} columns"
-    if hasattr(model, "n_components_"):
-        size = f"{model.n_components_} components of {size}"
-    size += ", missing values filled in" if fitted.fill else ""
-    put("\n".join([*terminal.about_model(model, fitted.groups), f"{model!r}: {size}"]))
+    put(terminal.about_model(model, fitted.groups, "inspect.txt", filled=bool(fitted.fill)))

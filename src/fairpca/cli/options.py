@@ -92,11 +92,11 @@ COLUMNS = [
     _start("--group -g", "COLUMN", "Column of the groups; several (a,b) are crossed.", ()),
     _column("--features", "COLUMN", "Use only these columns.", ()),
     _column("--drop", "COLUMN", "Leave these columns out.", ()),
-    _column("--target", "COLUMN", "To be predicted later: left out, and judged by classifiers."),
+    _column("--target", "COLUMN", "To be predicted: no feature, but classifiers are tried on it."),
     _column("--weight", "COLUMN", "Weights of the rows."),
     _column("--encode", "", "Turn text columns into columns of zeros and ones."),
     _column("--impute", ["median"], "Fill in missing numbers with medians."),
-    _column("--missing-group", "NAME", "Name a group of rows without one."),
+    _column("--missing-group", "NAME", "Put rows without a group into one of this name."),
 ]
 #: How errors are measured, and between which groups; parameters of all estimators here.
 MEASURE = [
@@ -114,7 +114,7 @@ FOLDS = [
     _choice("--cv", _whole(0), "Folds of held-out people that tell how far to go; 0: none.", 10),
     _choice("--seed", _whole(0), "Another number makes other folds.", 0),
 ]
-COMPONENTS = _start("--components -r", _rank, "How many, or the variance each group keeps.", 0.7)
+COMPONENTS = _start("--components -r", _rank, "Number, or share of variance each group keeps.", 0.7)
 KEPT_COLUMNS = _start("--components -r", _whole(1), "How many columns to keep.", required=True)
 #: How far to go from PCA towards equal errors.
 CHOICE = [

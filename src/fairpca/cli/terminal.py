@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager
 from os.path import realpath, splitext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -17,6 +16,7 @@ from fairpca._progress import Progress, printable
 
 if TYPE_CHECKING:
     from fairpca._audit.record import Audit, ModelAudit
+    from fairpca.report import Origin
 
 _COLOURS = {"bad": "red", "warn": "yellow", "plain": None}
 
@@ -33,23 +33,6 @@ def print_line(line: str) -> None:
     """Print one line on standard error."""
     if sys.stderr is not None:
         put(f"fairpca: {' '.join(line.split())}", sys.stderr)
-
-
-@contextmanager
-def standard_output() -> Iterator[None]:
-    """Replace a standard output that was closed (``>&-``)."""
-    if sys.stdout is not None:
-        yield
-        return
-    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
-        yield
-
-
-def discard_output() -> None:
-    """Send the rest of our output nowhere, so that Python does not flush it to a closed pipe."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
 
 
 #: How the name of an output ends, if it has an ending.
@@ -114,96 +97,31 @@ def progress(quiet: bool) -> Iterator[Progress]:
         show("")
 
 
-def print_audit(audit: Audit | ModelAudit, notes: Sequence[str] = ()) -> None:
+def print_audit(audit: Audit | ModelAudit, origin: Origin) -> None:
     """Print the verdict, what must not be overlooked, and the table of the groups."""
-    from fairpca.report.context import group_rows
-    from fairpca.report.sentences import about, about_scores, group_names, say
+    from fairpca.report.context import context
 
-    said, own = say(audit), audit.provenance
-    put(said.headline, fg=_COLOURS[said.tone], bold=True)
-    notices = [f"! {notice}" for notice in said.notices]
-    put("\n".join([said.lead, said.to_do, *notices, *lines_left_out(audit), *notes]))
-    others = "others" if own.reference is None else group_names(audit)[own.reference]
-    reading = "share lost" if audit.verdict.by_share else "error"
-    heads = [", ".join(own.group_columns) or "group", "people", f"{reading} against {others}"]
-    heads += ["own variation lost", "fair version" if own.fitted_here else "plain PCA"]
-    rows = []
-    for row in group_rows(audit):
-        gap, note = str(row["gap"]), row["note"]
-        gap = f"{gap} ({note})" if gap and note else gap or note
-        rows.append([row["name"], row["n"], gap, row["share"], str(row["change"])])
-    put(_table(heads, rows))
-    how = about(audit)
-    if own.fitted_here:
-        how += ", standardised" if own.standardized else ", columns as they are"
-        how += f", judged on held-out people ({own.n_folds} folds)"
-    else:
-        how += ", plain PCA judged on held-out people"
-    how += f", {100 * own.thresholds.level:g} % intervals"
-    put("\n".join([how, *about_scores(audit)]))
+    facts = context(audit, origin)
+    if facts["columns"] is audit:
+        put(fill("columns.txt", **facts))
+    put(facts["verdict"].headline, fg=_COLOURS[facts["verdict"].tone], bold=True)
+    put(fill("audit.txt", **facts))
 
 
-def lines_left_out(audit: Audit | ModelAudit) -> list[str]:
-    """Which columns and how many rows are not used, and why."""
-    from fairpca.report.text import counted
+def fill(template: str, **facts: Any) -> str:
+    """Fill in a template of this folder, with the filters of the page."""
+    from fairpca.report.rendering import environment
 
-    left_out = [(name or counted(n_rows, "row"), why) for _, name, n_rows, why in audit.left_out]
-    return [f"left out: {what}, {why}" for what, why in left_out]
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as their cells: names aligned left, numbers right."""
-    from fairpca.report.text import display_names
-
-    names = display_names([row[0] for row in rows], 40)
-    cells = [list(heads), *([name, *row[1:]] for name, row in zip(names, rows, strict=True))]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = []
-    for name, *others in cells:
-        aligned = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
-        lines.append("  ".join([name.ljust(widths[0]), *aligned]).rstrip())
-    return "\n".join(lines)
+    text = environment("fairpca.cli").get_template(template).render(**facts)
+    return str(text).rstrip("\n")
 
 
-def print_columns(audit: Any) -> None:
-    """Print the columns that the usual and the fair choice keep, and the bound."""
-    from fairpca.report.text import figure
-
-    kept, fit = audit.kept, audit.fit
-    usual, fair = figure(fit.pca_errors.max()), figure(fit.fair_errors.max())
-    proof = "the best there is" if fit.certified else "not proven the best"
-    put(f"usual choice: {', '.join(kept.usual)}\nfair choice: {', '.join(kept.fair)}")
-    put(f"largest error, on the training rows: usual choice {usual}, fair choice {fair}, {proof}")
-    put(f"no projection to {len(kept.fair)} numbers has less than {figure(kept.lower_bound)}")
-
-
-def about_model(model: Any, columns: Sequence[str]) -> list[str]:
+def about_model(
+    model: Any, columns: Sequence[str], template: str = "model.txt", **facts: Any
+) -> str:
     """The errors of a model by group, of held-out people if known; ``columns`` name the groups."""
     from fairpca._audit.record import group_name
-    from fairpca.report.text import figure, percent, worse
 
     names = [group_name(label, columns) for label in model.groups_]
-    rows = [[name, f"{n:,}"] for name, n in zip(names, model.group_sizes_, strict=True)]
-    heads = [", ".join(columns) or "group", "people"]
-    if hasattr(model, "change_"):  # an eraser
-        raw = model.raw_mean_gap_
-        gap, before = figure(model.mean_gap_, raw), figure(raw)
-        between = f"variance between the group means: {gap}, before {before}"
-        return [_table(heads, rows), f"{between}; {percent(model.change_)} of the variance moved"]
-    keeps_columns, held_out = hasattr(model, "columns_"), hasattr(model, "held_out_changes_")
-    start = "baseline" if keeps_columns else "held_out_pca" if held_out else "pca"
-    first = getattr(model, f"{start}_group_errors_")
-    last = model.held_out_group_errors_ if held_out else model.group_errors_
-    unit = float(max(first.max(), last.max()))
-    for row, before, after in zip(rows, first, last, strict=True):
-        change = after / before - 1 if before > 1e-12 * unit else 0.0
-        row += [figure(before, unit), figure(after, unit), worse(change)[0]]
-    heads += ["usual choice" if keeps_columns else "PCA", "fair version", "change"]
-    errors = f"average squared errors{' of held-out people' * held_out}; {model.status_}"
-    if keeps_columns:
-        end = f"columns kept: {', '.join(model.get_feature_names_out())}"
-    else:
-        pca = model.pca_reconstruction_error_
-        cost = model.reconstruction_error_ / pca - 1 if pca > 0 else 0.0
-        end = f"overall error on the training rows: {percent(cost)} above PCA"
-    return [_table(heads, rows), errors, end]
+    facts |= {"model": model, "names": names, "group_columns": " and ".join(columns)}
+    return fill(template, **facts)

@@ -23,27 +23,26 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-import fairpca
 from fairpca import FairColumns, FairPCA, FairPCACV, GroupEraser, MinMaxPCA, audit, audit_model
 from fairpca._audit.judge import for_sizes
-from fairpca._audit.record import AnyAudit, Audit, LeftOut, ModelAudit, with_group_columns
-from fairpca._audit.verdict import Case, gaps_of, groups_above
+from fairpca._audit.record import AnyAudit, Audit, LeftOut, ModelAudit, group_name
+from fairpca._audit.verdict import Case, gaps_of
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.projection import encoder_of
 from fairpca._input.folds import FoldRule
 from fairpca._models.safetensors import ModelPipeline, load_model, read_extra, write_model
 from fairpca._progress import Progress
 from fairpca._tables.column_roles import Roles, choose_roles
-from fairpca._tables.prepare import Prepared, Record, prepare
+from fairpca._tables.prepare import Prepared, prepare
 from fairpca._tables.read import Table, is_query, open_table
 from fairpca._tables.write import write_scores
 from fairpca.cli import options as opt
 from fairpca.cli.options import Asked, changed
-from fairpca.cli.terminal import lines_left_out
+from fairpca.cli.terminal import fill
 from fairpca.datasets import load_checkup
 from fairpca.exceptions import noted
 from fairpca.report import Origin, sentences
-from fairpca.report.text import counted, display_names, in_a_row, percent, percent_range
+from fairpca.report.text import percent, percent_range
 
 SCHEMA_VERSION = 2  # version of audit.schema.json, the format of --json
 EXCEEDED, CANNOT_JUDGE = 1, 3  # exit codes
@@ -87,18 +86,18 @@ def fit(asked: Asked, path: Path, show: Progress) -> tuple[Any, Sequence[str], l
         model.fit_moments(prepared.moments)
         save(model, prepared.roles, path)
         quick = {"ranks": [model.n_components_], "n_points": 2, "progress": show}
-        found = with_left_out(_audit_of(asked, prepared, **quick), prepared.record)
+        found = _audit_of(asked, prepared, **quick)
     said, cautions = sentences.say(found), [str(warning.message) for warning in caught]
     if found.verdict.case is not Case.REMEDY:  # the fair version is not advised
         cautions.append(f"{said.headline} {said.to_do}")
     lines = [f"! {text}" for text in (*cautions, *said.notices)]
-    lines += [*lines_left_out(found), *notes_on(prepared.record)]
+    lines += [*sentences.left_out(found), *_notes(prepared)]
     return model, prepared.roles.groups, lines
 
 
 def judge(
     asked: Asked, show: Progress, *, keep_columns: bool = False, both: bool = False
-) -> tuple[Audit | ModelAudit, Origin, Audit | None]:
+) -> tuple[AnyAudit, Origin, Audit | None]:
     """The audit of PCA, of a model or of keeping columns, and where it comes from.
 
     With ``both``, also the audit of keeping columns, if the table does not have too many.
@@ -117,7 +116,7 @@ def judge(
     if not keep_columns:
         step = _fit_command(changed(asked, cv=0), more="--max-error-increase {step}")
         origin = replace(origin, fit_command=_fit_command(asked, *opt.CHOICE), step_command=step)
-    return with_left_out(found, prepared.record), origin, columns
+    return found, origin, columns
 
 
 def _judge_model(asked: Asked, show: Progress) -> tuple[ModelAudit, Origin]:
@@ -131,8 +130,8 @@ def _judge_model(asked: Asked, show: Progress) -> tuple[ModelAudit, Origin]:
             )
         options = _rules(asked, prepared) | _scores(asked, prepared)
         found = audit_model(model, prepared.data, prepared.sensitive_features, **options)
-        found = with_group_columns(found, prepared.roles.groups)
-        return with_left_out(found, prepared.record), _origin(named, prepared, found)
+        used = {"features": [*prepared.roles.features], "encode": bool(prepared.roles.categories)}
+        return _with_table(found, prepared), _origin(changed(named, **used), prepared, found)
 
 
 def _audit_of(asked: Asked, prepared: Prepared, fair: Any = None, **options: Any) -> Audit:
@@ -140,8 +139,24 @@ def _audit_of(asked: Asked, prepared: Prepared, fair: Any = None, **options: Any
     X = prepared.moments if prepared.streamed else prepared.data
     fair = fair or estimator_of(asked, prepared.moments.counts)
     options |= _rules(asked, prepared)
-    found = audit(X, prepared.sensitive_features, fair, **options)
-    return with_group_columns(found, prepared.roles.groups)
+    found: Audit = _with_table(audit(X, prepared.sensitive_features, fair, **options), prepared)
+    return found
+
+
+def _with_table(found: AnyAudit, prepared: Prepared) -> Any:
+    """The audit with the columns of its groups, and with what the reader left out."""
+    columns, read = [*prepared.roles.groups], prepared.record
+    groups = [replace(row, name=group_name(row.label, columns)) for row in found.groups]
+    left_out: list[LeftOut] = [
+        LeftOut("column", name, 0, _NOT_USED.get(reason, f"no numbers ({reason})"))
+        for name, reason in read.left_out.items()
+        if reason != "asked"
+    ]
+    if read.n_dropped:
+        left_out.append(LeftOut("rows", "", read.n_dropped, "missing values"))
+    left_out = [*found.left_out, *left_out]
+    provenance = replace(found.provenance, group_columns=columns)
+    return replace(found, groups=groups, left_out=left_out, provenance=provenance)
 
 
 def _rules(asked: Asked, prepared: Prepared) -> dict[str, Any]:
@@ -155,7 +170,7 @@ def _scores(asked: Asked, prepared: Prepared) -> dict[str, Any]:
     return {"probes": asked.probes, "y": prepared.target, "pos_label": asked.target_positive}
 
 
-def compare(found: Audit | ModelAudit, gate: Asked) -> tuple[int, str]:
+def compare(found: AnyAudit, gate: Asked) -> tuple[int, str]:
     """The exit code, and one line that says what was compared with what."""
     estimate = gate.fail_on == "estimate"
     if gate.fail_above is None:
@@ -165,24 +180,19 @@ def compare(found: Audit | ModelAudit, gate: Asked) -> tuple[int, str]:
     if found.verdict.case is Case.CANNOT_JUDGE:
         return CANNOT_JUDGE, sentences.say(found).headline
     by_share = found.verdict.by_share
-    above = groups_above(found.groups, gate.fail_above, by_share=by_share, estimate=estimate)
+    gaps = gaps_of(found.groups, by_share)
+    compared = {label: gap.value if estimate else gap.low for label, gap in gaps.items()}
+    label = max(compared, key=lambda label: compared[label])
+    above = compared[label] > gate.fail_above
     if isinstance(found, ModelAudit) and found.on_rows_fitted_to and not above:
         return CANNOT_JUDGE, "This cannot be judged on the rows that the model was fitted to."
-    row = above[0] if above else found.group(found.verdict.group)
-    gap = gaps_of(found.groups, by_share)[row.label]
-    who = f"{sentences.full_name(found, row.label)} ({row.n:,} people)"
-    ends = f"{percent(gap.value)} ({percent_range(gap.low, gap.high)})"
-    what = "share of own variation lost by" if by_share else "error of"
-    which = "estimate" if estimate else "lower end"
-    exceeds = "exceeds" if above else "does not exceed"
-    return EXCEEDED if above else 0, (
-        f"{sentences.judged(found)}: {what} {who} against {sentences.against(found, row.label)}: "
-        f"{ends}; the {which} {exceeds} --fail-above {percent(gate.fail_above)}. "
-        f"{sentences.measured(found)}."
-    )
+    label = label if above else found.verdict.group
+    facts = {"audit": found, "gate": gate, "above": above, "label": label, "gap": gaps[label]}
+    line = fill("gate.txt", words=sentences, percent_range=percent_range, **facts)
+    return EXCEEDED if above else 0, line
 
 
-def figures_as_json(found: Audit | ModelAudit, origin: Origin, with_rows: bool, **more: Any) -> str:
+def figures_as_json(found: AnyAudit, origin: Origin, with_rows: bool, **more: Any) -> str:
     """The text that ``--json`` writes."""
     own = {"schema_version": SCHEMA_VERSION, "origin": vars(origin)}
     return json.dumps(own | found.to_dict(with_rows) | more, indent=1) + "\n"
@@ -245,7 +255,7 @@ def _read_loadings(path: str) -> tuple[Pipeline, list[str]]:
     return Pipeline([("scale", scaler), ("pca", pca)]), names
 
 
-def _origin(asked: Asked, prepared: Prepared, found: Audit | ModelAudit) -> Origin:
+def _origin(asked: Asked, prepared: Prepared, found: AnyAudit) -> Origin:
     """Where an audit comes from, and how to repeat it."""
     source, inputs = prepared.table.name, prepared.table.inputs
     if not asked.data:
@@ -262,7 +272,7 @@ def _origin(asked: Asked, prepared: Prepared, found: Audit | ModelAudit) -> Orig
         sha256=sha256,
         n_read=prepared.record.n_rows,
         streamed=prepared.streamed,
-        notes=notes_on(prepared.record),
+        notes=_notes(prepared),
         model_file=basename(asked.model or asked.loadings or ""),
         command=shlex.join(["fairpca", *click.get_current_context().obj]),
         code=_code(asked, found.provenance.alternative),
@@ -278,51 +288,17 @@ def _fit_command(asked: Asked, *options: click.Option, more: str = "") -> str:
 
 def _code(asked: Asked, estimator: str) -> str:
     """Python code that repeats the audit."""
-    labels, table = "table.sensitive_features", "load_checkup()"
-    if asked.data:
-        source = asked.data[0] if len(asked.data) == 1 else [*asked.data]
-        table = f"read_table({_call(repr(source), **arguments(asked, *opt.COLUMNS, *opt.FILES))})"
-    else:
-        columns = ", ".join(f"table.{name}" for name in asked.group)
-        columns = columns.replace("age_group", "sensitive_features")
-        labels = columns if len(asked.group) == 1 else f"list(zip({columns}))"
-    given = ["table.data", labels, estimator]
-    if asked.model:
-        given = [f"load_model({asked.model!r})", "table.data", labels]
-    if asked.loadings:
-        given = ["model", "(table.data.to_pandas() - [*mean]) / [*scale]", labels]
-    given += ["sample_weight=table.sample_weight"] if asked.weight else []
-    given += ["y=table.target"] if asked.target else []
-    rules = [option for option in opt.RULES if getattr(asked, option.name) != option.default]
-    named = opt.values(asked, rules) | {"pos_label": asked.target_positive}
-    named |= {"probes": asked.probes or None, "random_state": asked.seed or None}
-    how = "audit_model" if asked.model or asked.loadings else "audit"
-    code = f"table = {table}\nresult = {how}({_call(*given, **named)})"
-    if asked.loadings:
-        code = _WEIGHTS.format(path=asked.loadings) + code
+    labels = "table.sensitive_features"
     if not asked.data:
-        code = f"from fairpca.datasets import load_checkup\n\n{code}"
-    used = sorted(name for name in fairpca.__all__ if f"{name}(" in code)
-    return f"from fairpca import {', '.join(used)}\n{code}"
-
-
-#: Python code that makes a model of a table of weights; see :func:`_read_loadings`.
-_WEIGHTS = """\
-import numpy as np
-import pandas as pd
-from sklearn.decomposition import PCA
-
-weights = pd.read_csv({path!r}, index_col="name")
-mean = weights.pop("mean")
-scale = weights.pop("scale") if "scale" in weights else mean**0
-model = PCA(weights.shape[1])
-model.components_, model.mean_ = np.linalg.qr(weights)[0].T, np.zeros(len(mean))
-"""
-
-
-def _call(*given: str, **named: Any) -> str:
-    """Arguments of a call as code, without those that are not set."""
-    return ", ".join([*given, *(f"{k}={v!r}" for k, v in named.items() if v is not None)])
+        labels = ", ".join(f"table.{name}" for name in asked.group)
+        labels = labels.replace("age_group", "sensitive_features")
+        labels = labels if len(asked.group) == 1 else f"list(zip({labels}))"
+    changed_rules = [own for own in opt.RULES if getattr(asked, own.name) != own.default]
+    rules = opt.values(asked, changed_rules) | {"pos_label": asked.target_positive}
+    rules |= {"probes": asked.probes or None, "random_state": asked.seed or None}
+    reading = arguments(asked, *opt.COLUMNS, *opt.FILES)
+    facts = {"labels": labels, "rules": rules, "reading": reading}
+    return fill("code.txt", asked=asked, estimator=estimator, **facts)
 
 
 # -- tables and model files ------------------------------------------------------------------------
@@ -426,43 +402,13 @@ def load(path: str) -> tuple[Any, Any, Roles]:
     return model, projection, Roles(columns, groups, categories=categories, fill=fill)
 
 
-def with_left_out(found: AnyAudit, record: Record) -> AnyAudit:
-    """The audit with the columns and rows that the reader left out."""
-    more: list[LeftOut] = [
-        LeftOut("column", name, 0, _NOT_USED.get(reason, f"no numbers ({reason})"))
-        for name, reason in record.left_out.items()
-        if reason != "asked"
-    ]
-    if record.n_dropped:
-        more.append(LeftOut("rows", "", record.n_dropped, "missing values"))
-    return replace(found, left_out=[*found.left_out, *more])
-
-
-def notes_on(record: Record) -> list[str]:
+def _notes(prepared: Prepared) -> list[str]:
     """Sentences on what was done to the data when they were read."""
-
-    def listed(names: Sequence[str]) -> str:
-        return in_a_row(display_names(names, 40))
-
-    notes = []
-    if alike := [*record.constant, *record.near_constant]:
-        notes.append(f"Columns in which all or nearly all rows have one value: {listed(alike)}.")
-    if record.filled:
-        filled = [f"{name} ({n:,})" for name, n in record.filled.items()]
-        shares = [f"{label} {percent(share)}" for label, share in record.filled_shares.items()]
-        notes.append(
-            f"Missing numbers filled in with the median: {listed(filled)}; share of each "
-            f"group’s numbers: {listed(shares)}. A number that was filled in is easy to "
-            "describe, so a group with many looks better off than it is."
-        )
-    for odd in record.sentinels:
-        notes.append(
-            f"Column {odd.column} holds {odd.value:.12g} in {counted(odd.n_rows, 'row')}, far from "
-            f"all others ({odd.next_value:g}). If it stands for a missing value, pass "
-            f"--missing-value {odd.value:.12g}."
-        )
-    for twins in record.twin_labels:
-        notes.append(f"Groups that may be the same: {listed([repr(twin) for twin in twins])}.")
-    if record.unordered:
-        notes.append("The query has no ORDER BY, so folds may differ when it is run again.")
-    return notes
+    read, columns = prepared.record, prepared.roles.groups
+    shares = [(group_name(label, columns), own) for label, own in read.filled_shares.items()]
+    facts = {
+        "alike": [*read.constant, *read.near_constant],
+        "filled": [f"{name} ({n:,})" for name, n in read.filled.items()],
+        "shares": [f"{percent(share)} ({name})" for name, share in shares],
+    }
+    return fill("notes.txt", read=read, **facts).splitlines()

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from fairpca._audit.record import Audit
+from fairpca._audit.record import AnyAudit, Audit
 from fairpca._audit.verdict import Case
 from fairpca._typing import Array
-from fairpca.report.sentences import AnyAudit, group_names, methods
+from fairpca.report.sentences import group_names, methods
 from fairpca.report.text import display_names
 
 #: How many columns and components a chart has room for.

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fairpca
-from fairpca._audit.record import Audit, Interval
+from fairpca._audit.record import AnyAudit, Audit, Interval
 from fairpca._audit.verdict import Case, Reason, Remedy
 from fairpca._progress import printable
 from fairpca._typing import Array
 from fairpca.path import TradeoffPath
 from fairpca.report import sentences
 from fairpca.report.charts import charts
-from fairpca.report.sentences import AnyAudit, group_names
+from fairpca.report.sentences import group_names
 from fairpca.report.text import figure, percent, worse
 
 
@@ -69,22 +69,27 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
 
     for g, (row, name) in enumerate(zip(audit.groups, group_names(audit).values(), strict=True)):
         before, after, shown = row.baseline, row.alternative, row.n > 1  # not those of one person
-        _, worse_by = before.read(verdict.by_share)
-        is_reference = row.label == audit.provenance.reference
-        note = "the reference, against all others" if is_reference else ""
+        note = ""
+        if not row.judged:
+            note = "too few to judge" if row.n < least else "not judged"
+        elif row.label == audit.provenance.reference:
+            note = "the reference, against all others"
+        gap = cell(*before.read(verdict.by_share))
         cells = {
             "g": g,
             "name": name,
             "n": f"{row.n:,}",
             "judged": row.judged,
-            "note": note if row.judged else "too few to judge" if row.n < least else "not judged",
-            "gap": cell(*before.read(verdict.by_share)),
+            "note": note,
+            "gap": gap,
+            "noted_gap": f"{gap} ({note})" if gap.text and note else f"{gap}{note}",
             "other_gap": cell(*before.read(not verdict.by_share)),
             "error": f"{figure(before.error)} → {figure(after.error)}" * shown,
             "share": f"{100 * before.share:.1f} % → {100 * after.share:.1f} %" * shown,
             "change": cell(row.change, row.change_estimate),
             "better_off": "" if row.better_off is None else percent(row.better_off),
         }
+        _, worse_by = before.read(verdict.by_share)
         rows.append((not row.judged, -worse_by if isfinite(worse_by) else 0.0, g, cells))
     return [cells for *_, cells in sorted(rows, key=lambda row: row[:3])]
 
@@ -168,11 +173,8 @@ def context(
     """Everything the templates need; ``columns`` is an audit of columns on the same rows."""
     if isinstance(audit, Audit) and audit.kept is not None:
         columns = audit
-    slider, drawn, provenance = (
-        slider_steps(audit, origin),
-        charts(audit, with_rows),
-        audit.provenance,
-    )
+    slider, drawn = slider_steps(audit, origin), charts(audit, with_rows)
+    provenance = audit.provenance
     can_judge = audit.verdict.case is not Case.CANNOT_JUDGE
     sections = {
         "groups": True,

@@ -10,13 +10,13 @@ from html import escape
 from math import isfinite
 from typing import Any
 
-from fairpca._audit.record import Audit
+from fairpca._audit.record import AnyAudit, Audit
 from fairpca._progress import printable
 from fairpca.path import TradeoffPath
 from fairpca.report.charts import RATES, javascript
 from fairpca.report.context import Origin, context
-from fairpca.report.sentences import AnyAudit, about, about_scores, say
-from fairpca.report.text import counted, display_names, figure, in_a_row, percent, worse
+from fairpca.report.sentences import about, about_scores, say
+from fairpca.report.text import aligned, counted, display_names, figure, in_a_row, percent, worse
 
 
 def render(
@@ -67,25 +67,24 @@ def path_as_text(path: TradeoffPath) -> str:
     for where, points in marks.items():
         start = points["PCA"].reconstruction_error
         unit = float(points["PCA"].group_errors.max())
-        rows = [["", "difference", "overall", "above PCA", *groups]]
+        rows = [["", "difference", "overall error", "above PCA", *groups]]
         for name, point in points.items():
             overall = point.reconstruction_error
             above = overall / start - 1 if start > 1e-12 * unit else 0.0
             errors = [figure(error, unit) for error in point.group_errors.tolist()]
             difference = figure(point.disparity, unit)
             rows.append([name, difference, figure(overall, unit), percent(above), *errors])
-        lines.append(where)
-        lines += [f"{name:10}" + "".join(f"{cell:>14}" for cell in row) for name, *row in rows]
+        lines += [where, aligned("\n".join("\t".join(row) for row in rows)).rstrip()]
     return "\n".join(lines)
 
 
 def _fill(template: str, *facts: Any) -> str:
-    return str(_environment().get_template(template).render(**context(*facts)))
+    return str(environment().get_template(template).render(**context(*facts)))
 
 
 @cache
-def _environment() -> Any:
-    """The jinja2 environment with our templates and filters."""
+def environment(package: str = "fairpca.report") -> Any:
+    """The jinja2 environment with the templates of a package and our filters."""
     try:
         import jinja2
     except ImportError as error:
@@ -94,15 +93,17 @@ def _environment() -> Any:
         ) from error
     environment = jinja2.Environment(
         autoescape=lambda name: name is not None and name.endswith(".html"),
-        loader=jinja2.PackageLoader("fairpca.report"),
+        loader=jinja2.PackageLoader(package),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    own = (counted, display_names, figure, in_a_row, percent, printable)
+    own = (aligned, counted, display_names, figure, in_a_row, percent, printable, repr)
     environment.filters |= {function.__name__: function for function in own}
     environment.filters |= {"markdown": _markdown, "worse": lambda value: worse(value)[0]}
+    # No line ends within "33 %" or "sex = 1".
+    environment.filters["unbroken"] = lambda text: re.sub(" (?=%|= )|(?<= =) ", "\u00a0", text)
     environment.filters["capital"] = lambda text: text[0].upper() + text[1:]
     environment.tests["finite"] = isfinite
     environment.globals["vega"] = lambda: javascript().replace("</script", r"<\/script")

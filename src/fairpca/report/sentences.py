@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Any
 
-from fairpca._audit.record import Audit, DecidingColumn, Interval, ModelAudit, group_name
+from fairpca._audit.record import AnyAudit, Audit, DecidingColumn, Interval, ModelAudit, group_name
 from fairpca._audit.verdict import Case, Reason, Remedy, gaps_of
 from fairpca.report import text
 from fairpca.report.text import counted, figure, in_a_row, percent, worse
-
-AnyAudit = Audit | ModelAudit
 
 #: How many groups or columns a sentence names before it counts the others.
 _MOST_NAMED, _IN_TABLE = 3, "more groups (see the table)"
@@ -103,6 +101,14 @@ def about(audit: AnyAudit) -> str:
     return f"{sizes} kept in {counted(own.n_components, 'component')}, {whose}"
 
 
+def left_out(audit: AnyAudit) -> list[str]:
+    """Sentences on the columns and rows that were not looked at."""
+    return [
+        f"{counted(n, 'row') if what == 'rows' else f'Column “{name}”'}: left out, {reason}."
+        for what, name, n, reason in audit.left_out
+    ]
+
+
 def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
     verdict, gaps = audit.verdict, gaps_of(audit.groups, audit.verdict.by_share)
     label, gap = max(gaps.items(), key=lambda own: own[1].value)
@@ -132,8 +138,8 @@ def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
 def _gap(audit: AnyAudit) -> tuple[str, str, str]:
     """Who is worse off, how sure that is, and what can be done."""
     verdict, origin, row = audit.verdict, audit.provenance, audit.group(audit.verdict.group)
-    sides: Any = row.baseline, row.alternative  # the group is judged, so it has both gaps
-    gap, left = (figures.read(verdict.by_share)[0] for figures in sides)
+    gaps, after = (gaps_of(audit.groups, verdict.by_share, after) for after in (False, True))
+    gap, left = gaps[row.label], after[row.label]
     reference = ", the reference group," if row.label == origin.reference else ""
     headline = (
         f"{judged(audit)} describes {full_name(audit, row.label)}{reference} {percent(gap.value)} "
@@ -145,7 +151,6 @@ def _gap(audit: AnyAudit) -> tuple[str, str, str]:
         f"The gap is statistically reliable ({text.percent_range(gap.low, gap.high)}; {row.n:,} of "
         f"{origin.n_rows:,} people)."
     )
-    gaps = gaps_of(audit.groups, verdict.by_share)
     others = [
         f"{name(audit, label)} {percent(gaps[label].value)} ({audit.group(label).n:,} people)"
         for label in verdict.worse
@@ -156,42 +161,52 @@ def _gap(audit: AnyAudit) -> tuple[str, str, str]:
     if isinstance(audit, ModelAudit):
         size, ends = worse(*left)
         effect = f"Plain PCA of the same size describes the group {size}"
-        effect += f" ({ends} %)" * bool(ends)
+        effect += f" than {against(audit, row.label)}" + f" ({ends} %)" * bool(ends)
         effect += ", judged on people left out of its fit; the model may have seen these people."
         to_do = (
             "A fitted model is judged as it is, and no remedy is tried. Fit a fair version to the "
             "rows that the model was made from, and judge it in the same way."
         )
     elif verdict.case is Case.REMEDY:
-        effect, to_do = _remedy(audit, left)
+        effect, to_do = _remedy(audit, after)
     else:
         headline += f", and {both(audit)[1]} is no reliable remedy"
-        effect, to_do = _no_remedy(audit, gap)
+        effect, to_do = _no_remedy(audit, gap, after)
     return f"{headline}.", f"{lead} {effect}", to_do
 
 
-def _remedy(audit: Audit, left: Interval) -> tuple[str, str]:
-    """The effect of the fair version on the gap and the groups, and the advice."""
-    _, fair = methods(audit)
+def _remedy(audit: Audit, after: dict[Any, Interval]) -> tuple[str, str]:
+    """The effect of the fair version, given the gaps that it leaves, and the advice."""
+    (_, fair), left = methods(audit), after[audit.verdict.group]
     small_gap, price = audit.provenance.thresholds.small_gap, worse(audit.overall.change.value)[0]
     effect = "more than removes it" if left.value < 0 else f"reduces it to {percent(left.value)}"
     if abs(left.value) < small_gap and not left.direction:
         effect = "removes it"
     effect = f"A {fair} {effect}: {_gains_and_payments(audit)} ({price} over all people)."
-    pay = max(row.change.value for row in audit.groups if row.change)
+    behind = [
+        f"{name(audit, label)} ({percent(gap.value)})"
+        for label, gap in after.items()
+        if gap.low > 0 and gap.value >= small_gap and label != audit.verdict.group
+    ]
+    if behind:
+        are = "is" if len(behind) == 1 else "are"
+        effect += f" Then {in_a_row(behind, _MOST_NAMED, _IN_TABLE)} {are} reliably worse off."
+    pays = [row.change_estimate for row in audit.groups if row.label in audit.verdict.payers]
     to_do = f"Use the {fair}."
-    if pay > 0:
+    if pays:
         to_do = (
-            f"If {percent(pay)} more error for those who pay is acceptable, use the {fair}."
+            f"If {percent(max(pays))} more error for those who pay is acceptable, use the {fair}."
             f"{'' if audit.path is None else ' If not, a smaller step costs less.'}"
         )
+    if left.low > 0 and left.value >= small_gap:
+        to_do += f" A gap of {percent(left.value)} remains: decide whether it can be accepted."
     if audit.verdict.small:
         to_do = f"The gap is small (below {percent(small_gap)}): decide whether it matters. {to_do}"
     return effect, to_do
 
 
-def _no_remedy(audit: Audit, gap: Interval) -> tuple[str, str]:
-    """Why the fair version is no remedy, and what to do."""
+def _no_remedy(audit: Audit, gap: Interval, after: dict[Any, Interval]) -> tuple[str, str]:
+    """Why the fair version is no remedy, given the gaps that it leaves, and what to do."""
     verdict, (_, fair) = audit.verdict, methods(audit)
     effect, to_do = f": {_gains_and_payments(audit)}.", f"Do not use the {fair}. "
     if verdict.remedy is Remedy.IS_PCA:
@@ -201,10 +216,9 @@ def _no_remedy(audit: Audit, gap: Interval) -> tuple[str, str]:
         elif audit.fit.budgets or not audit.provenance.alternative.startswith("FairPCACV"):
             tried = "The fair version, within the limits that were set, is PCA itself"
     elif verdict.remedy is Remedy.WIDENS:
-        gaps = [(row.label, row.alternative.read(verdict.by_share)[0]) for row in audit.groups]
-        most, label = max((left.value, label) for label, left in gaps if left)
-        tried = f"The {fair} would leave a larger gap, {name(audit, label)} {percent(most)} "
-        tried += f"worse than {against(audit, label)}"
+        label = max(after, key=lambda label: after[label].value)
+        most = f"{name(audit, label)} {percent(after[label].value)}"
+        tried = f"The {fair} would leave a larger gap, {most} worse than {against(audit, label)}"
     elif verdict.remedy is Remedy.HARMS_ANOTHER:
         harmed = in_a_row([name(audit, label) for label in verdict.harmed], _MOST_NAMED)
         worst = f"worse off than the worst-off group is under {both(audit)[0]}"
@@ -221,10 +235,11 @@ def _no_remedy(audit: Audit, gap: Interval) -> tuple[str, str]:
 
 def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
     reason, origin = audit.verdict.reason, audit.provenance
-    if reason is Reason.OTHER_ROWS:
+    if isinstance(audit, ModelAudit) and audit.outside and reason is Reason.OTHER_ROWS:
         return (
             "This cannot be judged: these people are unlike those that the model was made for.",
-            "Most rows lie outside of what the model was fitted to, so its errors say little.",
+            f"{percent(audit.outside)} of the rows lie outside of what the model was fitted to, so "
+            "its errors say little.",
             "Check units and columns, or judge the model on rows like its own.",
         )
     if reason is Reason.OTHERS_TOGETHER and audit.verdict.gap is not None:
@@ -283,7 +298,7 @@ def about_column(audit: AnyAudit, column: DecidingColumn) -> str:
     if column.near_constant:
         said = f"{start} is {other} in all but {rows}, {share}."
     elif column.value is None:
-        said = f"{start} hangs on {rows}, {share}{end}"
+        said = f"{start} depends on {rows}, {share}{end}"
     if column.group is None:
         return said
     return f"{said} {these} {make} {of_error}{name(audit, column.group)}."
@@ -339,7 +354,7 @@ def _notices(audit: AnyAudit) -> list[str]:
             "These are the rows that the model was fitted to, on which it looks too good: judge it "
             "by other rows."
         )
-    if audit.outside:
+    if audit.outside and verdict.reason is not Reason.OTHER_ROWS:
         said.append(
             f"{percent(audit.outside)} of the rows lie outside of what the model was fitted to: "
             "its description of them cannot be relied on."
@@ -349,9 +364,8 @@ def _notices(audit: AnyAudit) -> list[str]:
 
 def about_guessing(audit: AnyAudit) -> str:
     """How well the group can be guessed from the output."""
-    leakage, how = audit.leakage, "By means and covariances alone, the group is guessed"
-    if leakage is None:
-        return ""
+    leakage: Any = audit.leakage
+    how = "By means and covariances alone, the group is guessed"
     aucs = [side["discriminant_auc"] for side in (leakage.baseline, leakage.alternative)]
     if leakage.baseline_probes:
         how = "A classifier guesses the group"

@@ -104,3 +104,14 @@ def in_a_row(items: Sequence[str], most: int = 12, more: str = "more") -> str:
 def counted(n: int, noun: str) -> str:
     """A number with its noun: "1 component", "4,491 rows"."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def aligned(text: str) -> str:
+    """Lines of cells with tabs between them as a table: names aligned left, numbers right."""
+    rows = [line.split("\t") for line in text.splitlines()]
+    first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
+    table = ""
+    for name, *cells in rows:
+        right = [cell.rjust(width) for cell, width in zip(cells, others, strict=True)]
+        table += "  ".join([name.ljust(first), *right]).rstrip() + "\n"
+    return table

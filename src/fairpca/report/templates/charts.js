@@ -47,7 +47,8 @@ const kinds = {
   },
   frontier() {
     const start = path.start, marks = path.steps.map(({ disparity, cost }, i) => ({ i, disparity, cost: 100 * cost }));
-    const ends = [{ ...marks[0], name: "PCA" }, { ...marks[start], name: "this report" }].slice(0, start ? 2 : 1);
+    const ends = [{ ...marks[0], name: "PCA" }, { ...marks[start], name: "this report" }].slice(0, start ? 2 : 1)
+      .map((end) => ({ ...end, early: end.i < marks.length / 2 })); // names of early steps stand to the right
     return {
       data: { values: marks },
       height: 260,
@@ -59,7 +60,10 @@ const kinds = {
           data: { values: ends },
           layer: [
             { mark: { type: "point", size: 90, strokeWidth: 2 } },
-            { mark: { type: "text", align: "right", dx: -8, dy: -8 }, encoding: { text: { field: "name", type: "nominal" } } },
+            {
+              mark: { type: "text", align: { expr: "datum.early ? 'left' : 'right'" }, dx: { expr: "datum.early ? 12 : -8" }, dy: { expr: "datum.early ? 4 : -8" } },
+              encoding: { text: { field: "name", type: "nominal" } },
+            },
           ],
         },
         { transform: atPosition, mark: { type: "point", filled: true, size: 160, opacity: 1 }, encoding: { tooltip: tip(["disparity", "difference"], ["cost", "% above PCA"]) } },
