@@ -210,7 +210,7 @@ def _around_limits(cross_fit: CrossFit, problem: FairProblem) -> Curve:
     """Held-out errors with more stops near the limits, and near the least disparity."""
 
     def fair(curve: Curve) -> Mask:
-        return np.asarray(curve.disparity <= problem.disparity_goal)
+        return np.asarray(curve.disparity <= (problem.max_disparity or 0.0))
 
     curve = _locate(cross_fit, cross_fit.at(_STOPS), lambda c: _exceeds(c, problem))
     curve = _locate(cross_fit, curve, lambda c: fair(c) | _exceeds(c, problem))
@@ -228,7 +228,7 @@ def choose(curve: Curve, problem: FairProblem, gate: bool = True) -> int:
     D, allowed = curve.disparity, _allowed(curve, problem)
     if not gate and allowed[1:].any():
         allowed[PCA] = False
-    fair_enough = (problem.disparity_goal >= D) & allowed
+    fair_enough = ((problem.max_disparity or 0.0) >= D) & allowed
     if fair_enough.any():
         return int(fair_enough.argmax())
     return int(np.where(allowed, D, inf).argmin())

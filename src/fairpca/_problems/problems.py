@@ -51,11 +51,6 @@ class FairProblem:
     fraction: float | None = None
     solver: Literal["exact", "golden"] = "exact"  # "golden": parity as the paper searches for it
 
-    @property
-    def disparity_goal(self) -> float:
-        """The disparity at which the walk ends: the one asked for, or none."""
-        return self.max_disparity or 0.0
-
 
 #: Plain PCA, for any number of groups.
 PLAIN_PCA = FairProblem(alpha=1.0)

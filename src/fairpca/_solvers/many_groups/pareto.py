@@ -39,7 +39,7 @@ def solve_pareto(spaces: Spaces, problem: FairProblem, tol: float = 1e-9) -> Sol
     frontier = EfficientFrontier(spaces, tol)
     if problem.fraction is not None:
         return frontier.part(problem.fraction)
-    if frontier.is_fair(frontier.pca.errors, problem.disparity_goal):
+    if frontier.is_fair(frontier.pca.errors, problem.max_disparity or 0.0):
         return replace(frontier.pca, status=Status.ALREADY_FAIR)
     if problem.max_group_increase == 0:  # the errors of PCA are the only ones that keep it
         return replace(frontier.pca, status=Status.GROUP_LIMIT)

@@ -37,7 +37,7 @@ class SpreadFrontier(FrontierOfMany):
 
     def __init__(self, spaces: Spaces, problem: FairProblem, tol: float) -> None:
         super().__init__(spaces, tol)
-        self.max_spread = problem.disparity_goal
+        self.max_spread = problem.max_disparity or 0.0
         highest = self.highest if problem.constraint == "no_worse" else inf
         self.group_limits = self.group_errors_allowed(problem)
         self.cap = np.minimum(highest, self.group_limits)

@@ -44,7 +44,7 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
     frontier = Frontier(spaces)
     limits = Limits(frontier, problem)
     pca, alpha_B = frontier.pca, frontier.alpha_B
-    allowed = problem.disparity_goal + max(spaces.rounding, moment_noise(spaces.traces))
+    allowed = limits.max_disparity + max(spaces.rounding, moment_noise(spaces.traces))
     if limits.pca_disparity <= max(allowed, parity_tolerance(pca.errors, spaces.traces)):
         return frontier.solution(pca, 1.0, Status.ALREADY_FAIR, "error", pca.bound)
 
@@ -83,7 +83,7 @@ class Limits:
 
     def __init__(self, frontier: Frontier, problem: FairProblem) -> None:
         self.frontier = frontier
-        self.max_disparity = problem.disparity_goal
+        self.max_disparity = problem.max_disparity or 0.0
         self.parity = Status.DISPARITY_BUDGET if problem.max_disparity else Status.PARITY
         self.cap = float(frontier.pca.errors[frontier.harmed])
         self.cap_status, self.limit_A = Status.CAPPED, inf
