@@ -54,7 +54,7 @@ def test_impossible_ranks(tmp_path, rank):
     assert "such as 3" in fails("report", f"-r={rank}", cwd=tmp_path)
 
 
-@pytest.mark.parametrize("number", ["nan", "-0.1", "x"])
+@pytest.mark.parametrize("number", ["10", "nan", "-0.1", "x"])
 def test_impossible_numbers(tmp_path, number):
     line = fails("audit", f"--fail-above={number}", cwd=tmp_path)
     assert "--fail-above" in line
@@ -68,6 +68,7 @@ def test_unknown_options_commands_and_columns_are_one_line(people, tmp_path):
     assert "'sexx'" in fails("audit", people / "gap.csv", "-g", "sexx", cwd=tmp_path)
     assert "--group" in fails("audit", people / "gap.csv", cwd=tmp_path)
     assert "name the file" in fails("audit", "--decimal", ",", cwd=tmp_path)
+    assert "pass both" in fails("audit", "--target-positive", "1", cwd=tmp_path)
 
 
 def test_no_message_speaks_python_to_the_shell(people, tmp_path):

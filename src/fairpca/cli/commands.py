@@ -92,7 +92,9 @@ def fit_command(asked: Asked) -> None:
         put("\n".join([*lines, terminal.about_model(model, columns), f"written to {asked.out}"]))
 
 
-@opt.command(*opt.TABLE, opt.KEPT_COLUMNS, *opt.MEASURE, *opt.FOLDS, *opt.RULES, opt.AS_JSON)
+@opt.command(
+    *opt.TABLE, opt.KEPT_COLUMNS, *opt.MEASURE, *opt.JUDGING_FOLDS, *opt.RULES, opt.AS_JSON
+)
 def columns_command(asked: Asked) -> None:
     """Choose -r columns from which every group can be rebuilt.
 

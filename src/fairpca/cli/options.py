@@ -114,7 +114,8 @@ FOLDS = [
     _choice("--cv", _whole(0), "Folds of held-out people that tell how far to go; 0: none.", 10),
     _choice("--seed", _whole(0), "Another number makes other folds.", 0),
 ]
-COMPONENTS = _start("--components -r", _rank, "Number, or share of variance each group keeps.", 0.7)
+JUDGING_FOLDS = [_choice("--cv", _whole(2), "Folds of held-out people.", 10), FOLDS[1]]
+COMPONENTS = _start("--components -r", _rank, "How many, or the share every group keeps.", 0.7)
 KEPT_COLUMNS = _start("--components -r", _whole(1), "How many columns to keep.", required=True)
 #: How far to go from PCA towards equal errors.
 CHOICE = [
@@ -134,7 +135,7 @@ CHOICE = [
 RULES = [
     _choice("--judge-from", _whole(2), "Groups of fewer rows are listed, not judged.", 30),
     _choice("--reference", "GROUP", "Compare with this group, not with all others."),
-    _choice("--small-gap", _number(0), "Call a gap below this small; 0.05 is 5 %.", 0.05),
+    _choice("--small-gap", _number(0, 1), "Call a gap below this small; 0.05 is 5 %.", 0.05),
 ]
 #: A model to be judged, and what else to look at.
 JUDGED = [
@@ -144,7 +145,7 @@ JUDGED = [
     _column("--target-positive", "VALUE", "The value of --target that counts as chosen."),
 ]
 GATE = [
-    _start("--fail-above", _number(0), "Exit with 1 if a group is reliably worse by more than N."),
+    _start("--fail-above", _number(0, 1), "Exit with 1 if a group is worse by more; 0.1 is 10 %."),
     _start(
         "--fail-on",
         ["interval", "estimate"],

@@ -167,6 +167,8 @@ def _rules(asked: Asked, prepared: Prepared) -> dict[str, Any]:
 
 def _scores(asked: Asked, prepared: Prepared) -> dict[str, Any]:
     """The options about the use of scores."""
+    if asked.target_positive is not None and asked.target is None:
+        raise ValueError("--target-positive names a value of the --target; pass both.")
     return {"probes": asked.probes, "y": prepared.target, "pos_label": asked.target_positive}
 
 

@@ -129,9 +129,8 @@ def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
         if max(detectable, highest) > audit.provenance.thresholds.large_gap:
             to_do = "Nothing is proven, and a gap that matters could have been missed: "
             to_do += "judge again when there are more rows."
-    if verdict.other_group is not None:
-        other = name(audit, verdict.other_group)
-        to_do = f"Decide which measure applies: by the other, {other} is worse off."
+    if verdict.other_group is not None:  # a notice names the group
+        to_do = "Decide which measure applies."
     return headline, lead, to_do
 
 
