@@ -48,7 +48,9 @@ def check(family, solution, problem, gap_scale=1.0):
     R, D = values(family, solution, solution.errors)
     R_pca, D_pca = values(family, solution, solution.pca.errors)
     assert solution.pca.errors[solution.harmed] >= solution.pca.errors[solution.privileged]
-    assert problem.max_disparity - 1e-12 * scale <= D or solution.status is Status.ALREADY_FAIR
+    assert (
+        problem.max_disparity or 0.0
+    ) - 1e-12 * scale <= D or solution.status is Status.ALREADY_FAIR
     if problem.constraint == "no_worse":
         assert solution.errors.max() <= solution.pca.errors.max() + 1e-12 * scale
     if problem.constraint == "pareto":

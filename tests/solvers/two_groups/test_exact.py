@@ -52,7 +52,7 @@ def test_no_grid_point_is_better(problem, seed, rank, alike):
     grid_R = errors @ family.shares
     grid_D = errors[:, solution.harmed] - errors[:, solution.privileged]
     allowed = (grid_R <= (1 + problem.max_error_increase) * R_pca + 1e-12) & (
-        grid_D >= problem.max_disparity - 1e-12
+        grid_D >= (problem.max_disparity or 0.0) - 1e-12
     )
     if problem.constraint == "no_worse":
         allowed &= errors.max(axis=1) <= solution.pca.errors.max() + 1e-12
