@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairpca._tables.files import first_names, refuse_twin_names, refuse_unknown
-from fairpca._tables.read import HEAD_ROWS, Column, Table
+from fairpca._tables.read import HEAD_ROWS, Column, Table, head_rows
 from fairpca._typing import Array
 from fairpca.exceptions import TableError
 
@@ -108,7 +108,7 @@ def profiles_of(table: Table, names: Sequence[str], whole: bool = True) -> dict[
         return {}
     sample, step, n_rows, counts = [np.empty((len(names), 0))], 1, 0, np.zeros(len(names))
     least, largest = np.full((2, len(names)), nan)
-    for batch in table.batches(names, limit=None if whole else HEAD_ROWS):
+    for batch in table.batches(names, limit=None if whole else head_rows(len(names))):
         block = np.array([floats_of(column) for column in batch.columns], np.float64)
         least = np.fmin(least, np.fmin.reduce(block, axis=1))
         largest = np.fmax(largest, np.fmax.reduce(block, axis=1))

@@ -102,11 +102,11 @@ def find_files(paths: Any) -> list[TableFile]:
 def list_of(paths: Any) -> list[Any]:
     """The paths as a list, also if there is only one."""
     if isinstance(paths, str | os.PathLike):
-        return [paths]
+        return [os.path.expanduser(paths)]
     if not isinstance(paths, Iterable) or hasattr(paths, "shape"):
         what = f"a {type(paths).__name__}" if hasattr(paths, "shape") else repr(paths)
         raise TypeError(f"{what} is not a path; pass a path, a list of paths, or a query.")
-    return list(paths)
+    return [os.path.expanduser(path) for path in paths]
 
 
 def _files_at(given: Any) -> list[TableFile]:
@@ -114,8 +114,9 @@ def _files_at(given: Any) -> list[TableFile]:
     if given == "-":
         return [TableFile(Path("-"), "standard input", "csv")]
     path, text = Path(given), str(given)
-    if path.is_dir():
-        return _files_in(path, path.rglob("*"))
+    if path.is_dir():  # links to folders are followed
+        inside = glob.glob(os.path.join(glob.escape(text), "**"), recursive=True)
+        return _files_in(path, map(Path, inside))
     if path.exists():
         known = _NAMED_FORMATS.get(path.suffix.lower()) or _format_of(path)
         if known is None:
@@ -254,26 +255,33 @@ def as_parquet(file: TableFile, folder: str) -> TableFile:
         # Not a memory map: a file cut short while it is mapped kills the process that reads it.
         with pa.OSFile(str(file.path)) as source:
             reader = pa.ipc.open_file(source)
+            schema = reader.schema
+            for i, field in enumerate(schema):  # what polars writes and Parquet cannot hold
+                kind = field.type
+                if pa.types.is_dictionary(kind) and kind.value_type == pa.string_view():
+                    plain = pa.dictionary(kind.index_type, pa.string())
+                    schema = schema.set(i, field.with_type(plain))
             how = {"compression": "none", "use_dictionary": False}
-            with pq.ParquetWriter(copy.path, reader.schema, **how) as writer:
+            with pq.ParquetWriter(copy.path, schema, **how) as writer:
                 for batch in map(reader.get_batch, range(reader.num_record_batches)):
                     batch.validate(full=True)  # offsets outside the batch would crash
-                    writer.write_batch(batch)
+                    writer.write_batch(batch.cast(schema))
     except (*_DAMAGE, ValueError) as error:
         raise damaged(file.name, error) from error
     return copy
 
 
-def first_schema(files: Sequence[TableFile]) -> tuple[Any, set[str]]:
-    """The schema of the first Parquet file, and the columns that hold numbers in any of them.
+def first_schema(files: Sequence[TableFile]) -> tuple[Any, set[str], int]:
+    """The schema of the first Parquet file, columns of numbers in any of them, and all rows.
 
     Refuses files that lack a column or have it twice.
     """
-    first, numbers = None, set[str]()
+    first, numbers, n_rows = None, set[str](), 0
     for file in files:
         try:
             with pa.OSFile(str(file.path)) as source:
-                schema = pq.read_schema(source)
+                about = pq.read_metadata(source)
+                schema, n_rows = about.schema.to_arrow_schema(), n_rows + about.num_rows
         except (*_DAMAGE, ValueError) as error:
             raise damaged(file.name, error) from error
         first = schema if first is None else first
@@ -285,7 +293,7 @@ def first_schema(files: Sequence[TableFile]) -> tuple[Any, set[str]]:
     if len(files) > 1 and len({name.casefold() for name in names}) < len(names):
         fact = f"columns of {files[0].name} differ only in case"
         raise TableError("twin_columns", fact, "rename them, or read the files one by one")
-    return first, numbers
+    return first, numbers, n_rows
 
 
 def bad_page(file: TableFile) -> str:

@@ -207,7 +207,7 @@ def missing_values(table: Table, roles: Roles, record: Record) -> TableError:
             2 * n_gone <= n_rows and not roles.drop_missing,
         ),
         "missing_group": (
-            "make a group of rows without one, missing_group='not recorded'",
+            "make a group of rows without one, read_table(..., missing_group='not recorded')",
             any(name in roles.groups for name in missing),
         ),
     }

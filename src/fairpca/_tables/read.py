@@ -83,15 +83,18 @@ class Reading:
 
 
 def is_query(text: Any) -> bool:
-    """Whether a text is a query and not a path."""
-    return isinstance(text, str) and re.match(r"\s*(select|with|from)\s", text, re.I) is not None
+    """Whether a text is a query and not a path; comments and brackets may come first."""
+    start = r"(?is)(\s|\(|--[^\n]*\n|/\*.*?\*/)*(select\*|(select|with|from)\s)"
+    return isinstance(text, str) and bool(re.match(start, text)) and not os.path.exists(text)
 
 
 def input_paths(data: Any) -> list[str]:
     """The files and folders that are read, as absolute paths; of a query those that it quotes."""
     if isinstance(data, Mapping):
         return []
-    given = re.findall(r"'([^']+)'", data) if is_query(data) else files.list_of(data)
+    given = files.list_of(data)
+    if is_query(data):
+        given = [path for _, path in re.findall(r"""(['"])(.+?)\1""", data)]
     found = {path for name in map(str, given) for path in (name, *glob.glob(name, recursive=True))}
     return [path if path == "-" else os.path.abspath(path) for path in sorted(found)]
 
@@ -113,7 +116,8 @@ def open_table(data: Any, **options: Any) -> Table:
             fact = f"a query says by itself how files are read, without {', '.join(given)}"
             raise TableError("query", fact, "use SELECT * FROM read_csv('people.csv', ...)")
         table = Table("the query", reading, input_paths(data))
-        for path in re.findall(r"(?i)\b(?:from|join)\s+'([^']+\.(?:csv|tsv)(?:\.gz)?)'", data):
+        csv = r"""(?i)\b(?:from|join)\s+(['"])([^'"]+\.(?:csv|tsv)(?:\.gz|\.zst)?)\1"""
+        for _, path in re.findall(csv, data):
             table._view_of_csv(path)
         _define_query(table, data)
     else:
@@ -164,6 +168,7 @@ class Table:
         self._decimal = reading.decimal or "."
         self.inputs = list(inputs)  # files and folders that must not be written to
         self.files: Sequence[TableFile] = ()
+        self.n_rows = 0  # of Parquet files, which tell it
         self.unordered = False  # whether rows may come in another order next time
         self.columns: dict[str, Column] = {}
         self._from = ""  # SQL: what follows FROM, or the beginning of a call of read_csv
@@ -207,7 +212,8 @@ class Table:
                 ]
                 yield pa.record_batch(arrays, batch.schema.names)
                 n_rows += batch.num_rows
-                last = max(last, min(1.0, cursor.query_progress() / 100))
+                done = n_rows / self.n_rows if self.n_rows else cursor.query_progress() / 100
+                last = max(last, min(1.0, done))
                 show(last)
         except _ERRORS as error:
             raise self._explained(error) from error
@@ -298,11 +304,14 @@ class Table:
 
         DuckDB would guess the dialect, and lose lines or columns; here it guesses only types.
         """
-        delimiter, _ = files.dialect_of(files.find_files(path)[0], header=True)
+        file, decimal = files.find_files(path)[0], "."
+        delimiter, _ = files.dialect_of(file, header=True)
+        with suppress(TableError):  # a column that the query may not read can be either
+            decimal = _file_table(file.path, Reading())._decimal
         self._rows(
             f"CREATE OR REPLACE VIEW {_identifier(path)} AS FROM read_csv({quoted(path)}, "
             f"header=true, delim={quoted(delimiter)}, quote='\"', escape='\"', comment='', skip=0, "
-            f"strict_mode=true, nullstr={_texts(_MISSING)})"
+            f"strict_mode=true, nullstr={_texts(_MISSING)}, decimal_separator={quoted(decimal)})"
         )
 
     def _rows(self, sql: str) -> list[Any]:
@@ -371,7 +380,7 @@ def _connect(database: str, folder: str) -> Any:
         connection = duckdb.connect(database, read_only=database != ":memory:", config=config)
     except duckdb.Error as error:
         fact = f"{database} cannot be opened ({str(error).splitlines()[0]})"
-        advice = "close other programs that use it, or restore it if it is damaged"
+        advice = "close other programs that use it, or export its tables if DuckDB did not write it"
         raise TableError("damaged", fact, advice) from error
     # Names in a query are never Python variables. The statistics of Parquet files ignore NaN, so
     # DuckDB must not rely on them. Nor must it load whole row groups, which may exceed the limit.
@@ -387,10 +396,12 @@ def _connect(database: str, folder: str) -> Any:
 def _define_query(table: Table, query: str | None) -> None:
     """Define a table by one SELECT statement, on a database or on files."""
     if query is None:
-        known = [row[0] for row in table._rows("SHOW TABLES")]
-        fact = f"{table.name} is a database with the tables {files.first_names(known)}"
-        advice = f"pass query='SELECT * FROM {_identifier((known or ['people'])[0])}'"
-        raise TableError("query", fact, advice)
+        rows = table._rows("SELECT schema, name FROM (SHOW ALL TABLES)") or [("main", "people")]
+        known = [[part for part in row if part != "main"] for row in rows]
+        names = files.first_names([".".join(parts) for parts in known])
+        first = ".".join(map(_identifier, known[0]))
+        fact = f"{table.name} is a database with the tables {names}"
+        raise TableError("query", fact, f"pass query='SELECT * FROM {first}'")
     try:
         statements = table._connection.extract_statements(query)
     except duckdb.Error as error:
@@ -407,7 +418,9 @@ def _define_query(table: Table, query: str | None) -> None:
     )
     ordered = re.search(r"(?i)\border\s+by\b", outside)
     table.unordered = bool(draws or (joins and not ordered))
-    table._define(f"({query.strip().rstrip(';')}\n)")
+    text = query.encode()  # DuckDB counts bytes
+    end = next((at for at, _ in duckdb.tokenize(query) if text[at : at + 1] == b";"), None)
+    table._define(f"({text[:end].decode()}\n)")
 
 
 def _define_parquet(table: Table) -> None:
@@ -416,7 +429,7 @@ def _define_parquet(table: Table) -> None:
     table.files = [
         files.as_parquet(file, folder) if file.format == "arrow" else file for file in table.files
     ]
-    first, numbers = files.first_schema(table.files)
+    first, numbers, table.n_rows = files.first_schema(table.files)
     # DuckDB would otherwise take the types of the first file for all, and round fractions.
     several = len(table.files) > 1
     table._define(
@@ -467,7 +480,7 @@ def _paths_of(table: Table) -> str:
 
 def _head_of(table: Table) -> dict[str, Any]:
     """The first rows of each column as text; missing values are null."""
-    rows, head = min(HEAD_ROWS, max(1000, _HEAD_ENTRIES // len(table.columns))), {}
+    rows, head = head_rows(len(table.columns)), {}
     schema = pa.schema([(f"v{j}", pa.string()) for j in range(len(table.columns))])
     first = pa.Table.from_batches(table.batches(kept=[*table.columns], limit=rows), schema)
     for name, texts in zip(table.columns, first.columns, strict=True):
@@ -475,6 +488,11 @@ def _head_of(table: Table) -> dict[str, Any]:
         table._nulls.update(pc.unique(texts.filter(missing)).to_pylist())
         head[name] = _known(texts, [*_MISSING, *table.missing])
     return head
+
+
+def head_rows(n_columns: int) -> int:
+    """How many first rows tell what a column holds; fewer if there are many columns."""
+    return min(HEAD_ROWS, max(1000, _HEAD_ENTRIES // n_columns))
 
 
 def _told_decimal(where: str, head: Mapping[str, Any]) -> str:
