@@ -73,6 +73,7 @@ def test_links_to_folders_are_followed():
     pq.write_table(TABLE.slice(0, 20), "far/a.parquet")
     pq.write_table(TABLE.slice(20), "data/z.parquet")
     os.symlink(os.path.abspath("far"), "data/b")
+    os.symlink(os.path.abspath("data"), "far/back")  # nothing is read twice
     assert_read("data")
 
 

@@ -17,7 +17,7 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
@@ -114,9 +114,8 @@ def _files_at(given: Any) -> list[TableFile]:
     if given == "-":
         return [TableFile(Path("-"), "standard input", "csv")]
     path, text = Path(given), str(given)
-    if path.is_dir():  # links to folders are followed
-        inside = glob.glob(os.path.join(glob.escape(text), "**"), recursive=True)
-        return _files_in(path, map(Path, inside))
+    if path.is_dir():
+        return _files_in(path, _paths_below(path))
     if path.exists():
         known = _NAMED_FORMATS.get(path.suffix.lower()) or _format_of(path)
         if known is None:
@@ -133,6 +132,17 @@ def _files_at(given: Any) -> list[TableFile]:
     if "://" in text:
         advice = "it is an address, so download the file first"
     raise NoFileError("no_file", f"there is no file or folder {text!r}", advice)
+
+
+def _paths_below(folder: Path) -> Iterator[Path]:
+    """All files below a folder; links to other folders are followed, each folder once."""
+    seen = set[str]()
+    for path, folders, names in os.walk(folder, followlinks=True):
+        if (real := os.path.realpath(path)) in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        yield from (Path(path, name) for name in names)
 
 
 def _files_in(folder: Path, paths: Iterable[Path]) -> list[TableFile]:

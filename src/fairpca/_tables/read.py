@@ -380,7 +380,8 @@ def _connect(database: str, folder: str) -> Any:
         connection = duckdb.connect(database, read_only=database != ":memory:", config=config)
     except duckdb.Error as error:
         fact = f"{database} cannot be opened ({str(error).splitlines()[0]})"
-        advice = "close other programs that use it, or export its tables if DuckDB did not write it"
+        advice = "close other programs that use it, restore it if it is damaged, or export its "
+        advice += "tables if another program than DuckDB wrote it"
         raise TableError("damaged", fact, advice) from error
     # Names in a query are never Python variables. The statistics of Parquet files ignore NaN, so
     # DuckDB must not rely on them. Nor must it load whole row groups, which may exceed the limit.
