@@ -66,7 +66,9 @@ sphinx_gallery_conf = {
 
 def escape_fitted_names(app, what, name, obj, options, lines):
     """Keep ``(n_components_, n_features_in_)`` in a type from being read as links."""
-    lines[:] = [re.sub(r"(?<=\w)_(?=[,)])", r"\\_", line) for line in lines]
+    for i, line in enumerate(lines):
+        if " : " in line and ">>>" not in line:
+            lines[i] = re.sub(r"(?<=\w)_(?=[,)])", r"\\_", line)
 
 
 def setup(app):

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 
-from fairpca import FairPCACV, audit, exceptions
+from fairpca import FairPCA, FairPCACV, SubsetFairPCA, audit, exceptions, load_model
 from fairpca.datasets import load_checkup
 
 ROOT = Path(__file__).parents[1]
@@ -185,7 +186,7 @@ def texts_of_warnings():
 def test_every_warning_is_explained():
     page = (ROOT / "docs" / "what_can_go_wrong.rst").read_text(encoding="utf-8")
     assert [name for name in exceptions.__all__ if f"exceptions.{name}`" not in page] == []
-    rows = page.split("Surprises\n")[0].split("   * - ")[2:]
+    rows = page.split("Errors\n")[0].split("   * - ")[2:]
     quoted = [text for row in rows for text in re.findall(r'"([^"]+)"', row.split("\n     - ")[0])]
     issued = list(texts_of_warnings())
 
@@ -195,6 +196,44 @@ def test_every_warning_is_explained():
     assert len(issued) > 15
     assert [text for text in issued if not any(announces(q, text) for q in quoted)] == []
     assert [quote for quote in quoted if not any(announces(quote, t) for t in issued)] == []
+
+
+def test_errors_begin_as_the_page_says(tmp_path):
+    pytest.importorskip("safetensors")
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X, two, three = rng.normal(size=(60, 4)), np.repeat(["a", "b"], 30), np.repeat([*"abc"], 20)
+    holes, unknown = np.where(X > 2, np.nan, X), np.where(two == "a", None, two)
+    few, frame, turned = two.copy(), pd.DataFrame(X), pd.Series(two)[::-1]
+    few[:3] = "c"
+
+    def update_loaded():
+        FairPCA(2).fit(X, sensitive_features=two).save(tmp_path / "model")
+        load_model(tmp_path / "model").partial_fit(X, sensitive_features=two)
+
+    calls = [
+        lambda: FairPCA(2).fit(X),
+        lambda: make_pipeline(FairPCA(2)).fit(X, sensitive_features=two),
+        lambda: FairPCA(2).fit(holes, sensitive_features=two),
+        lambda: FairPCA(2).fit(X, sensitive_features=unknown),
+        lambda: FairPCA(2).fit(X, sensitive_features=X[:, 0]),
+        lambda: FairPCA(2, min_group_size=10).fit(X, sensitive_features=few),
+        lambda: FairPCACV(2).fit(X, sensitive_features=few),
+        lambda: SubsetFairPCA(2).fit(X, sensitive_features=three),
+        lambda: FairPCA(5).fit(X, sensitive_features=two),
+        lambda: FairPCA(2, max_disparity=1, max_error_increase=1).fit(X, sensitive_features=two),
+        lambda: FairPCA(2).fit(frame, sensitive_features=turned),
+        update_loaded,
+    ]
+    page = (ROOT / "docs" / "what_can_go_wrong.rst").read_text(encoding="utf-8")
+    rows = page.split("Errors\n")[1].split("Surprises\n")[0].split("   * - ")[2:]
+    begin = [row.split("\n     - ")[0] for row in rows]
+    quoted = [(row.split("``")[1], text) for row in begin for text in re.findall(r'"([^"]+)"', row)]
+    for (kind, text), call in zip(quoted, calls, strict=True):
+        with pytest.raises((TypeError, ValueError)) as caught:
+            call()
+        assert type(caught.value).__name__ == kind
+        assert all(part.strip(" .") in str(caught.value) for part in text.split("..."))
 
 
 def table(name, *key):
