@@ -56,6 +56,24 @@ def test_names_are_in_the_code():
     assert names - words == set()
 
 
+def test_the_reference_lists_every_public_name():
+    page = (ROOT / "docs" / "reference" / "api.rst").read_text(encoding="utf-8")
+    listed = {word.rpartition(".")[2] for word in page.split()}
+    for name in ("", ".metrics", ".datasets", ".plotting", ".exceptions", ".path"):
+        public = set(importlib.import_module(f"fairpca{name}").__all__)
+        assert public - listed <= {"__version__"}
+
+
+def test_code_in_the_reference_is_left_as_it_is():
+    for needed in ("matplotlib", "click"):
+        pytest.importorskip(needed)
+    escape = module(ROOT / "docs" / "conf.py").escape_fitted_names
+    code = [">>> fair.status_, fair.groups_", "    >>> f(fair.mean_)", "``W (x - mean_)`` is it."]
+    lines = [*code, "an array of shape (n_components_, k), or ``(k_,)``"]
+    escape(None, "", "", None, None, lines)
+    assert lines == [*code, "an array of shape (n_components\\_, k), or ``(k_,)``"]
+
+
 RUN = ["columns", "getting_started", "held_out", "more_groups"]
 
 
