@@ -11,14 +11,16 @@ import io
 import re
 import shlex
 import textwrap
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.marks import needs_data
 from sklearn.pipeline import make_pipeline
 
-from fairpca import FairPCA, FairPCACV, SubsetFairPCA, audit, exceptions, load_model
-from fairpca.datasets import load_checkup
+from fairpca import FairColumns, FairPCA, FairPCACV, SubsetFairPCA, audit, exceptions, load_model
+from fairpca.datasets import load_checkup, load_lsac
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "fairpca"
@@ -260,6 +262,11 @@ def table(name, *key):
         return {tuple(row[column] for column in key): row for row in csv.DictReader(file)}
 
 
+def percents(text, *shares):
+    """A text with shares as percentages."""
+    return text.format(*(f"{100 * float(getattr(x, 'value', x)):.0f} %" for x in shares))
+
+
 def words(page):
     return " ".join((ROOT / "docs" / page).read_text(encoding="utf-8").split())
 
@@ -321,11 +328,54 @@ def test_table_of_the_readme_is_the_audit():
     line = r"^\| .* \(([\d,]+)\) \| ([\d.]+) \| ([\d.]+) \| (.*) \|$"
     rows = re.findall(line, readme, re.MULTILINE)
     assert len(rows) == len(found.groups) == 2
-    for (size, before, after, words), row in zip(rows, found.groups, strict=True):
+    for (size, before, after, text), row in zip(rows, found.groups, strict=True):
         assert int(size.replace(",", "")) == row.n
         assert (before, after) == (f"{row.baseline.error:.2f}", f"{row.alternative.error:.2f}")
         change, *ends = (round(100 * abs(x)) for x in row.change)
-        assert [int(n) for n in re.findall(r"\d+", words)] == [change, *sorted(ends)]
+        assert [int(n) for n in re.findall(r"\d+", text)] == [change, *sorted(ends)]
+    older, younger = found.groups
+    gap, share, robust = older.baseline.gap, older.baseline.share_gap, older.baseline.robust
+    told = " ".join(readme.split())
+    assert percents("PCA describes people of 75 and older {} worse than everyone else", gap) in told
+    assert f"(95 % interval {100 * gap.low:.0f} to {100 * gap.high:.0f} %)" in told
+    better = "describes {} of the older people better than before, and {} of the younger"
+    assert percents(better, older.better_off, younger.better_off) in told
+    others = (share, robust.median_gap, robust.trimmed_gaps[0.01])
+    shown = "{} by the share of each group's variance, {} by medians, and {} without the 1 %"
+    assert percents(shown, *others) in words("getting_started.rst")
+
+
+def test_figures_of_columns_are_what_the_fits_say():
+    people, text = load_checkup(), words("columns.rst")
+    for r in (3, 4, 5):
+        fair = FairColumns(r, standardize=True)
+        fair.fit(people.data, sensitive_features=people.sensitive_features)
+        figures = [*fair.baseline_group_errors_, *fair.group_errors_, fair.lower_bound_]
+        assert re.search(".{,99}?".join(re.escape(f"{x:.2f}") for x in figures), text)
+
+
+@needs_data
+def test_tables_of_lsac_are_what_the_fits_say():
+    lsac, printed = load_lsac(), io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec((ROOT / "examples" / "paper_data" / "lsac_three_races.py").read_text("utf-8"), {})
+    four = re.compile(r"^.*? +" + r"(\d\.\d{3}) +" * 3 + r"(\d\.\d{3}) *(.*)$", re.MULTILINE)
+    rows = four.findall(printed.getvalue())
+    assert len(rows) == 8
+    page = (ROOT / "docs" / "more_groups.rst").read_text(encoding="utf-8")
+    assert sorted(four.findall(page)) == sorted(rows)
+    page = (ROOT / "docs" / "fairness.rst").read_text(encoding="utf-8")
+    two = r"^\S.*? +(\d\.\d{3}) +(\d\.\d{3})(?: +(\d+) % more +\S.*)?$"
+    found = re.findall(two, page, re.MULTILINE)
+    for row, options in zip(
+        found, ({"alpha": 1}, {}, {"constraint": "no_worse"}, {"constraint": None}), strict=True
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", exceptions.LevellingDownWarning)
+            fair = FairPCA(5, **options).fit(lsac.data, sensitive_features=lsac.sensitive_features)
+        assert row[:2] == tuple(f"{error:.3f}" for error in fair.group_errors_)
+        price = fair.reconstruction_error_ / fair.pca_reconstruction_error_ - 1
+        assert row[2] == ("" if "alpha" in options else f"{100 * price:.0f}")
 
 
 @pytest.mark.slow
