@@ -354,6 +354,15 @@ def test_figures_of_columns_are_what_the_fits_say():
         assert re.search(".{,99}?".join(re.escape(f"{x:.2f}") for x in figures), text)
 
 
+def test_cases_of_the_readme_are_those_measured():
+    rows, told = table("held_out_summary.csv", "data", "method"), (ROOT / "README.md").read_text()
+    public = {method: row for (data, method), row in rows.items() if data == "70 public tables"}
+    plain, chosen = public["FairPCA"], public["FairPCACV"]
+    assert f"In {plain['of']} public cases" in told
+    assert f"{plain['harmed worse']} times with `FairPCA`" in told
+    assert f"{chosen['harmed worse']} times with `FairPCACV`" in told
+
+
 @needs_data
 def test_tables_of_lsac_are_what_the_fits_say():
     lsac, printed = load_lsac(), io.StringIO()
