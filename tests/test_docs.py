@@ -66,6 +66,15 @@ def test_the_reference_lists_every_public_name():
         assert public - listed <= {"__version__"}
 
 
+def test_fields_of_an_audit_exist():
+    people, page = load_checkup(), (ROOT / "docs" / "reference" / "api.rst").read_text("utf-8")
+    result = audit(people.data, people.sensitive_features, FairPCACV(5, standardize=True))
+    names = re.findall(r"``([\w.\[\]]+)``", " ".join(re.findall(r"\* - (.*)", page)))
+    assert len(names) > 15
+    for name in names:
+        assert eval(f"result.{name}", {"result": result}) is not None or name == "outcomes"
+
+
 def test_code_in_the_reference_is_left_as_it_is():
     for needed in ("matplotlib", "click"):
         pytest.importorskip(needed)
