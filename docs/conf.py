@@ -49,6 +49,7 @@ html_theme_options = {
     "navbar_persistent": ["search-button"],
 }
 html_show_sourcelink = False
+toc_object_entries_show_parents = "hide"  # "fit()" beside a page, not "FairPCACV.fit()"
 html_sidebars = {"**": []}  # so that code of 100 columns fits
 smartquotes = False  # options and code in tables stay as they are
 
@@ -65,8 +66,9 @@ sphinx_gallery_conf = {
 
 
 def escape_fitted_names(app, what, name, obj, options, lines):
-    """Keep ``(n_components_, n_features_in_)`` in a type from being read as links."""
-    lines[:] = [re.sub(r"(?<=\w)_(?=[,)])", r"\\_", line) for line in lines]
+    """Keep ``(n_components_, n_features_in_)`` in a type from being read as links; not in code."""
+    code = re.compile(r"(^\s*>>>.*|``.*?``)|(?<=\w)_(?=[,)])")
+    lines[:] = [code.sub(lambda found: found[1] or r"\_", line) for line in lines]
 
 
 def setup(app):

@@ -11,13 +11,16 @@ import io
 import re
 import shlex
 import textwrap
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.marks import needs_data
+from sklearn.pipeline import make_pipeline
 
-from fairpca import FairPCACV, audit, exceptions
-from fairpca.datasets import load_checkup
+from fairpca import FairColumns, FairPCA, FairPCACV, SubsetFairPCA, audit, exceptions, load_model
+from fairpca.datasets import load_checkup, load_lsac
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "fairpca"
@@ -53,6 +56,33 @@ def test_names_are_in_the_code():
     names = {part for name in dotted for part in name.split(".")}
     assert {"solve", "Solution"} <= names
     assert names - words == set()
+
+
+def test_the_reference_lists_every_public_name():
+    page = (ROOT / "docs" / "reference" / "api.rst").read_text(encoding="utf-8")
+    listed = {word.rpartition(".")[2] for word in page.split()}
+    for name in ("", ".metrics", ".datasets", ".plotting", ".exceptions", ".path"):
+        public = set(importlib.import_module(f"fairpca{name}").__all__)
+        assert public - listed <= {"__version__"}
+
+
+def test_fields_of_an_audit_exist():
+    people, page = load_checkup(), (ROOT / "docs" / "reference" / "api.rst").read_text("utf-8")
+    result = audit(people.data, people.sensitive_features, FairPCACV(5, standardize=True))
+    names = re.findall(r"``([\w.\[\]]+)``", " ".join(re.findall(r"\* - (.*)", page)))
+    assert len(names) > 15
+    for name in names:
+        assert eval(f"result.{name}", {"result": result}) is not None or name == "outcomes"
+
+
+def test_code_in_the_reference_is_left_as_it_is():
+    for needed in ("matplotlib", "click"):
+        pytest.importorskip(needed)
+    escape = module(ROOT / "docs" / "conf.py").escape_fitted_names
+    code = [">>> fair.status_, fair.groups_", "    >>> f(fair.mean_)", "``W (x - mean_)`` is it."]
+    lines = [*code, "an array of shape (n_components_, k), or ``(k_,)``"]
+    escape(None, "", "", None, None, lines)
+    assert lines == [*code, "an array of shape (n_components\\_, k), or ``(k_,)``"]
 
 
 RUN = ["columns", "getting_started", "held_out", "more_groups"]
@@ -185,7 +215,7 @@ def texts_of_warnings():
 def test_every_warning_is_explained():
     page = (ROOT / "docs" / "what_can_go_wrong.rst").read_text(encoding="utf-8")
     assert [name for name in exceptions.__all__ if f"exceptions.{name}`" not in page] == []
-    rows = page.split("Surprises\n")[0].split("   * - ")[2:]
+    rows = page.split("Errors\n")[0].split("   * - ")[2:]
     quoted = [text for row in rows for text in re.findall(r'"([^"]+)"', row.split("\n     - ")[0])]
     issued = list(texts_of_warnings())
 
@@ -197,10 +227,53 @@ def test_every_warning_is_explained():
     assert [quote for quote in quoted if not any(announces(quote, t) for t in issued)] == []
 
 
+def test_errors_begin_as_the_page_says(tmp_path):
+    pytest.importorskip("safetensors")
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X, two, three = rng.normal(size=(60, 4)), np.repeat(["a", "b"], 30), np.repeat([*"abc"], 20)
+    holes, unknown = np.where(X > 2, np.nan, X), np.where(two == "a", None, two)
+    few, frame, turned = two.copy(), pd.DataFrame(X), pd.Series(two)[::-1]
+    few[:3] = "c"
+
+    def update_loaded():
+        FairPCA(2).fit(X, sensitive_features=two).save(tmp_path / "model")
+        load_model(tmp_path / "model").partial_fit(X, sensitive_features=two)
+
+    calls = [
+        lambda: FairPCA(2).fit(X),
+        lambda: make_pipeline(FairPCA(2)).fit(X, sensitive_features=two),
+        lambda: FairPCA(2).fit(holes, sensitive_features=two),
+        lambda: FairPCA(2).fit(X, sensitive_features=unknown),
+        lambda: FairPCA(2).fit(X, sensitive_features=X[:, 0]),
+        lambda: FairPCA(2, min_group_size=10).fit(X, sensitive_features=few),
+        lambda: FairPCACV(2).fit(X, sensitive_features=few),
+        lambda: SubsetFairPCA(2).fit(X, sensitive_features=three),
+        lambda: FairPCA(5).fit(X, sensitive_features=two),
+        lambda: FairPCA(2, max_disparity=1, max_error_increase=1).fit(X, sensitive_features=two),
+        lambda: FairPCA(2).fit(frame, sensitive_features=turned),
+        update_loaded,
+    ]
+    page = (ROOT / "docs" / "what_can_go_wrong.rst").read_text(encoding="utf-8")
+    rows = page.split("Errors\n")[1].split("Surprises\n")[0].split("   * - ")[2:]
+    begin = [row.split("\n     - ")[0] for row in rows]
+    quoted = [(row.split("``")[1], text) for row in begin for text in re.findall(r'"([^"]+)"', row)]
+    for (kind, text), call in zip(quoted, calls, strict=True):
+        with pytest.raises((TypeError, ValueError)) as caught:
+            call()
+        assert type(caught.value).__name__ == kind
+        assert all(part.strip(" .") in str(caught.value) for part in text.split("..."))
+
+
 def table(name, *key):
     """The rows of a table of the docs, by the columns that tell them apart."""
     with (ROOT / "docs" / name).open(encoding="utf-8") as file:
         return {tuple(row[column] for column in key): row for row in csv.DictReader(file)}
+
+
+def percents(text, *shares):
+    """A text with shares as percentages."""
+    return text.format(*(f"{100 * float(getattr(x, 'value', x)):.0f} %" for x in shares))
 
 
 def words(page):
@@ -264,11 +337,63 @@ def test_table_of_the_readme_is_the_audit():
     line = r"^\| .* \(([\d,]+)\) \| ([\d.]+) \| ([\d.]+) \| (.*) \|$"
     rows = re.findall(line, readme, re.MULTILINE)
     assert len(rows) == len(found.groups) == 2
-    for (size, before, after, words), row in zip(rows, found.groups, strict=True):
+    for (size, before, after, text), row in zip(rows, found.groups, strict=True):
         assert int(size.replace(",", "")) == row.n
         assert (before, after) == (f"{row.baseline.error:.2f}", f"{row.alternative.error:.2f}")
         change, *ends = (round(100 * abs(x)) for x in row.change)
-        assert [int(n) for n in re.findall(r"\d+", words)] == [change, *sorted(ends)]
+        assert [int(n) for n in re.findall(r"\d+", text)] == [change, *sorted(ends)]
+    older, younger = found.groups
+    gap, share, robust = older.baseline.gap, older.baseline.share_gap, older.baseline.robust
+    told = " ".join(readme.split())
+    assert percents("PCA describes people of 75 and older {} worse than everyone else", gap) in told
+    assert f"(95 % interval {100 * gap.low:.0f} to {100 * gap.high:.0f} %)" in told
+    better = "describes {} of the older people better than before, and {} of the younger"
+    assert percents(better, older.better_off, younger.better_off) in told
+    others = (share, robust.median_gap, robust.trimmed_gaps[0.01])
+    shown = "{} by the share of each group's variance, {} by medians, and {} without the 1 %"
+    assert percents(shown, *others) in words("getting_started.rst")
+
+
+def test_figures_of_columns_are_what_the_fits_say():
+    people, text = load_checkup(), words("columns.rst")
+    for r in (3, 4, 5):
+        fair = FairColumns(r, standardize=True)
+        fair.fit(people.data, sensitive_features=people.sensitive_features)
+        figures = [*fair.baseline_group_errors_, *fair.group_errors_, fair.lower_bound_]
+        assert re.search(".{,99}?".join(re.escape(f"{x:.2f}") for x in figures), text)
+
+
+def test_cases_of_the_readme_are_those_measured():
+    rows, told = table("held_out_summary.csv", "data", "method"), (ROOT / "README.md").read_text()
+    public = {method: row for (data, method), row in rows.items() if data == "70 public tables"}
+    plain, chosen = public["FairPCA"], public["FairPCACV"]
+    assert f"In {plain['of']} public cases" in told
+    assert f"{plain['harmed worse']} times with `FairPCA`" in told
+    assert f"{chosen['harmed worse']} times with `FairPCACV`" in told
+
+
+@needs_data
+def test_tables_of_lsac_are_what_the_fits_say():
+    lsac, printed = load_lsac(), io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec((ROOT / "examples" / "paper_data" / "lsac_three_races.py").read_text("utf-8"), {})
+    four = re.compile(r"^.*? +" + r"(\d\.\d{3}) +" * 3 + r"(\d\.\d{3}) *(.*)$", re.MULTILINE)
+    rows = four.findall(printed.getvalue())
+    assert len(rows) == 8
+    page = (ROOT / "docs" / "more_groups.rst").read_text(encoding="utf-8")
+    assert sorted(four.findall(page)) == sorted(rows)
+    page = (ROOT / "docs" / "fairness.rst").read_text(encoding="utf-8")
+    two = r"^\S.*? +(\d\.\d{3}) +(\d\.\d{3})(?: +(\d+) % more +\S.*)?$"
+    found = re.findall(two, page, re.MULTILINE)
+    for row, options in zip(
+        found, ({"alpha": 1}, {}, {"constraint": "no_worse"}, {"constraint": None}), strict=True
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", exceptions.LevellingDownWarning)
+            fair = FairPCA(5, **options).fit(lsac.data, sensitive_features=lsac.sensitive_features)
+        assert row[:2] == tuple(f"{error:.3f}" for error in fair.group_errors_)
+        price = fair.reconstruction_error_ / fair.pca_reconstruction_error_ - 1
+        assert row[2] == ("" if "alpha" in options else f"{100 * price:.0f}")
 
 
 @pytest.mark.slow
