@@ -210,14 +210,18 @@ def label_vector(labels: Sequence[Any]) -> Labels:
 
 def cross_cells(columns: Sequence[Coded]) -> tuple[Codes, list[tuple[Any, ...]]]:
     """Codes of the cells that occur, and the cells; columns are given as codes and labels."""
-    shape = tuple(len(labels) for _, labels in columns)
-    numbers = np.ravel_multi_index(tuple(codes for codes, _ in columns), shape)
-    codes, present = _encode_integers(numbers)
-    places = np.unravel_index(present, shape)
+    codes, places = cross_codes([codes for codes, _ in columns])
     parts = [
         np.asarray(labels, object)[at] for (_, labels), at in zip(columns, places, strict=True)
     ]
     return codes, list(zip(*(part.tolist() for part in parts), strict=True))
+
+
+def cross_codes(columns: Sequence[NDArray[np.integer[Any]]]) -> tuple[Codes, tuple[Codes, ...]]:
+    """Codes of the combinations of codes that occur, and the codes that each of them combines."""
+    shape = tuple(int(codes.max(initial=0)) + 1 for codes in columns)
+    codes, present = _encode_integers(np.ravel_multi_index(tuple(columns), shape))
+    return codes, np.unravel_index(present, shape)
 
 
 def cell_text(cell: Any, names: Sequence[str] | None = None) -> str:

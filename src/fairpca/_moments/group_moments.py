@@ -28,7 +28,7 @@ from fairpca._input.checks import (
 from fairpca._input.device import is_dask
 from fairpca._input.folds import FoldRule, check_folds
 from fairpca._input.labels import (
-    cross_cells,
+    cross_codes,
     encode_few_groups,
     encode_groups,
     encode_outcomes,
@@ -320,10 +320,9 @@ class GroupMoments:
                     f"{problem}; pass one number per row, or how many folds there are."
                 )
             numbers = folds
-        axes = [(numbers - NEVER, NEVER), (outcomes, 0), (codes, 0)]
-        columns = [(axis, range(first, first + int(axis.max()) + 1)) for axis, first in axes]
-        cell_of, cells = cross_cells(columns)
-        self._cells = np.array(cells).T
+        cell_of, cells = cross_codes([numbers - NEVER, outcomes, codes])
+        self._cells = np.array(cells)
+        self._cells[_FOLD] += NEVER
         return cell_of
 
     def _add_up(self, parts: Sequence[tuple[Sums | FewRows, Codes]]) -> None:

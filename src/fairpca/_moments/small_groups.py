@@ -14,6 +14,7 @@ from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Operand
 from fairpca._moments.sums import scale_of
+from fairpca._moments.tolerances import SAFE_TO_SQUARE
 from fairpca._typing import Array, Label, Mask
 
 SmallGroups = Literal["error", "merge", "ignore"]
@@ -39,7 +40,8 @@ class SettledGroups:
         """The second moments about the overall mean, as a solver wants them."""
         operand = self.moments.operand(compared=self.compared)
         variance = float(operand.shares @ operand.traces)
-        if variance > _LARGEST_VARIANCE or 0 < variance < 1 / _LARGEST_VARIANCE:
+        vanished = variance == 0 and 0 < np.abs(self.moments.means).max() < 1 / SAFE_TO_SQUARE
+        if vanished or variance > _LARGEST_VARIANCE or 0 < variance < 1 / _LARGEST_VARIANCE:
             size = f"{variance:.3g}, too {'large' if variance > 1 else 'small'} to compute with"
             raise ValueError(f"X has a total variance of {size}; rescale it with StandardScaler.")
         return operand
