@@ -389,13 +389,6 @@ class GroupMoments:
             sizes[fold] = np.array([np.bincount(groups[here], each, k) for each in both])
         return sizes
 
-    def _about_the_mean(self) -> GroupMoments:
-        """The same with one shift for all cells, so that adding them up is quick."""
-        moved = copy(self)
-        if isinstance(self._sums, Sums):
-            moved._sums = self._sums.moved(self.mean)
-        return moved
-
     def _group_sums(self) -> Sums | FewRows:
         """The sums of all groups; zeros for a group without rows."""
         places = self._cells[_GROUP].tolist()
