@@ -13,9 +13,9 @@ from fairpca._cv.leave_out import LeaveOut, fold_of
 from fairpca._cv.split import fold_rule, learn_repeats, needs_all_rows
 from fairpca._cv.stopping import Stop, Walk, disparity_interval, solve_by_folds
 from fairpca._estimators.advice import warn_of_held_out
-from fairpca._estimators.base import Learnt
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.implicit import Moments
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import PLAIN_PCA
@@ -96,7 +96,7 @@ class FairPCACV(FairPCA):
 
     def _learn(
         self, rows: Any, y: Any, groups: Any, sample_weight: Any
-    ) -> tuple[Learnt, SettledGroups]:
+    ) -> tuple[Moments, SettledGroups]:
         if self.cv is None:
             use = f"FairPCA({self.n_components})"
             raise ValueError(f"cv=None has no folds to choose by; pass cv=10, or use {use}.")

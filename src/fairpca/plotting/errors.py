@@ -209,12 +209,12 @@ class ChangesDisplay:
             judged = bool(np.isfinite(low) and np.isfinite(high))
             color = style_of(0 if change < 0 else 1)[0]
             ax.plot(change, place, "o", ms=8, color=color, mfc=color if judged else "white")
-            said = f"{change:+.1f} %, too few rows"
+            label = f"{change:+.1f} %, too few rows"
             if judged:
                 ax.plot([low, high], [place, place], color=color, lw=2.5, solid_capstyle="butt")
-                said = f"{change:+.1f} % ({low:+.1f} to {high:+.1f})"
+                label = f"{change:+.1f} % ({low:+.1f} to {high:+.1f})"
             behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-            ax.annotate(said, (change, place), (0, 8), textcoords="offset points", ha="center",
+            ax.annotate(label, (change, place), (0, 8), textcoords="offset points", ha="center",
                         bbox=behind)  # fmt: skip
         labels = [f"{escaped(g)} ({n:,})" for g, n in zip(self.groups, self.sizes, strict=True)]
         ax.set_yticks(range(len(labels)), labels)
