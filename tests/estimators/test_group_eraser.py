@@ -31,7 +31,7 @@ def leace(X, groups, weights=None):
     C, cross = centred.T @ (weights[:, None] * centred), centred.T @ (weights[:, None] * Z)
     W = np.linalg.inv(np.real(sqrtm(C)))
     half = W @ cross
-    projector = half @ np.linalg.pinv(half, rcond=1e-10)  # one column is minus the sum of the others
+    projector = half @ np.linalg.pinv(half, rcond=1e-10)  # the columns of Z sum to zero
     return X - centred @ (np.linalg.inv(W) @ projector @ W).T
 
 
