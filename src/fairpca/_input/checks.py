@@ -46,7 +46,7 @@ def check_same_order(X: Any, **columns: Any) -> None:
 
 
 def check_group_labels(
-    labels: Labels, counts: NDArray[Any], max_groups: int | None = None, min_group_size: int = 1
+    labels: Labels, counts: NDArray[Any], max_groups: int | None, min_group_size: int = 1
 ) -> None:
     """Refuse labels that look continuous, and too many groups of at least this size."""
     k, most = int((counts >= min_group_size).sum()), max_groups or MOST_GROUPS

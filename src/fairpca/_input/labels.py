@@ -53,7 +53,7 @@ def encode_groups(groups: Any, n_rows: int) -> tuple[Codes, Labels]:
 
 
 def encode_few_groups(
-    groups: Any, rows: Rows, max_groups: int | None = None, min_group_size: int = 1
+    groups: Any, rows: Rows, max_groups: int | None, min_group_size: int = 1
 ) -> CodedLabels:
     """Groups as codes; refuses those that look continuous, and warns of columns that tell them."""
     codes, labels = encode_groups(groups, rows.n_rows)
@@ -224,7 +224,7 @@ def cross_codes(columns: Sequence[NDArray[np.integer[Any]]]) -> tuple[Codes, tup
     return codes, np.unravel_index(present, shape)
 
 
-def cell_text(cell: Any, names: Sequence[str] | None = None) -> str:
+def cell_text(cell: Any, names: Sequence[str] | None) -> str:
     """The labels of a cell, say "female & over_40=True", or a label that is no cell as text."""
     if not isinstance(cell, tuple):
         return str(cell)

@@ -53,7 +53,7 @@ def _refuse_one_class(classes: list[Label]) -> None:
         raise ValueError(f"{why}; pass y with two classes or more.")
 
 
-def strata_of(settled: SettledGroups, notion: Notion, pos_label: Label = None) -> list[Stratum]:
+def strata_of(settled: SettledGroups, notion: Notion, pos_label: Label) -> list[Stratum]:
     """The strata of a notion; ``pos_label`` is the class of equal opportunity."""
     if notion == "demographic_parity":
         return [Stratum(settled.moments, np.flatnonzero(settled.compared))]

@@ -511,8 +511,8 @@ def moments_of_rows(
     rows: Rows,
     groups: Any,
     sample_weight: Any,
-    target: Any = None,
-    folds: FoldRule | Codes | None = None,
+    target: Any,
+    folds: FoldRule | Codes | None,
     before: GroupMoments | None = None,
 ) -> GroupMoments:
     """Moments of all rows in one pass; ``before`` are those of the rows that came before."""
