@@ -170,8 +170,9 @@ def _ranks_to_draw(fair: FairProjection, ranks: Sequence[int] | None) -> Codes:
     if ranks is None:
         some = np.arange(1, limit + 1) if limit <= 30 else np.geomspace(1, limit, 30).round()
         return np.unique(np.append(some, fair.n_components_)).astype(np.intp)
-    if not len(ranks) or any(not 1 <= rank <= limit or int(rank) != rank for rank in ranks):
-        raise ValueError(f"ranks={list(ranks)}: pass integers from 1 to {limit}.")
+    known = np.isin(ranks, np.arange(1, limit + 1))
+    if np.ndim(ranks) != 1 or not known.size or not known.all():
+        raise ValueError(f"ranks={ranks}: pass integers from 1 to {limit}, such as [1, {limit}].")
     return np.unique(np.asarray(ranks, dtype=np.intp))
 
 
