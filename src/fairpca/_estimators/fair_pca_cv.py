@@ -40,9 +40,10 @@ class FairPCACV(FairPCA):
     cv : int, splitter or iterable of splits, default=10
         The number of folds; or a splitter such as ``RepeatedStratifiedKFold(n_splits=5,
         n_repeats=4)``, which gets the number of each row's group as y; or its splits. Splitters
-        need all rows in memory. With a number, the rows of each group go to the folds in turn:
-        folds differ by at most one row of a group, and the same rows get the same folds in every
-        run, in memory and in files. On clusters, rows are counted within each partition.
+        need all rows in memory, and folds that do not overlap. With a number, the rows of each
+        group go to the folds in turn: folds differ by at most one row of a group, and the same rows
+        get the same folds in every run, in memory and in files. On clusters, rows are counted
+        within each partition.
     random_state : int, RandomState or None, default=None
         A nonzero int gives other folds than None does. Splitters have their own ``random_state``.
     n_components, constraint, max_disparity, max_error_increase, max_group_increase
