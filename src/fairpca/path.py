@@ -1,7 +1,7 @@
 """The whole frontier between PCA and parity."""
 
 from dataclasses import dataclass, replace
-from math import inf, nan
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -296,12 +296,8 @@ def _walk(
     fairest = solve(way, operand, rank, tol)
     ends = np.array([fairest.pca.errors, fairest.errors])
     first, last = disparity(ends, operand.compared, fairest.harmed, fairest.privileged)
-    solutions, start, guess, before = [], fairest, nan, 1.0
+    solutions, start = [], fairest
     for target in np.linspace(first, last, n_points)[1:-1].tolist():
-        problem = replace(way, max_disparity=max(target, 0.0))
-        start = solve(problem, operand, rank, tol, replace(start, alpha=guess))
+        start = solve(replace(way, max_disparity=max(target, 0.0)), operand, rank, tol, start)
         solutions.append(start)
-        # Evenly spaced disparities are nearly evenly spaced in 1 / alpha.
-        guess = 1 / (2 / start.alpha - 1 / before) if start.alpha > 0 else nan
-        before = start.alpha
     return [*solutions, fairest]

@@ -23,6 +23,7 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.model_selection import (
     KFold,
+    LeavePOut,
     PredefinedSplit,
     RepeatedStratifiedKFold,
     ShuffleSplit,
@@ -497,6 +498,9 @@ def test_refused_sources(helped, monkeypatch):
         FairPCACV(2).partial_fit(X, sensitive_features=g)
     with pytest.raises(ValueError, match="leave out"):
         FairPCACV(2, cv=ShuffleSplit(2, train_size=0.5, test_size=0.2)).fit(X, sensitive_features=g)
+    for overlapping in (ShuffleSplit(5, test_size=0.3, random_state=0), LeavePOut(2)):
+        with pytest.raises(ValueError, match=r"two folds or more .* RepeatedStratifiedKFold"):
+            FairPCACV(2, cv=overlapping).fit(X[::20], sensitive_features=g[::20])
     twice = [(np.arange(10, 600), np.append(np.arange(9), 0))] * 2  # row 0; row 9 is nowhere
     with pytest.raises(ValueError, match="must be one or the other, and once") as error:
         FairPCACV(2, cv=twice).fit(X, sensitive_features=g)

@@ -31,8 +31,8 @@ def leace(X, groups, weights=None):
     C, cross = centred.T @ (weights[:, None] * centred), centred.T @ (weights[:, None] * Z)
     W = np.linalg.inv(np.real(sqrtm(C)))
     half = W @ cross
-    # The columns of Z sum to zero, so the rank is one less than k; the rest is rounding.
-    return X - centred @ (np.linalg.inv(W) @ half @ np.linalg.pinv(half, rcond=1e-9) @ W).T
+    projector = half @ np.linalg.pinv(half, rcond=1e-10)  # the columns of Z sum to zero
+    return X - centred @ (np.linalg.inv(W) @ projector @ W).T
 
 
 # concept-erasure 0.2.4 itself, LeaceEraser.fit(x, z, shrinkage=False, svd_tol=1e-6) in float64 with

@@ -47,12 +47,19 @@ def test_masked_weights_are_refused():
     ],
     ids=str,
 )
-@pytest.mark.parametrize(("scale", "size"), [(1e90, "large"), (1e-90, "small")])
+@pytest.mark.parametrize(("scale", "size"), [(1e90, "large"), (1e-90, "small"), (1e-200, "small")])
 def test_numbers_whose_squares_cannot_be_computed_with(two_groups, estimator, scale, size):
     X, groups = two_groups
     y = X[:, 0] > X[:, 0].mean()
     with pytest.raises(ValueError, match=f"total variance of .*, too {size}.*StandardScaler"):
         estimator.fit(X * scale, y, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("weight", [1e308, 5e-324])
+def test_weights_that_cannot_be_computed_with(two_groups, weight):
+    X, groups = two_groups
+    with pytest.raises(ValueError, match=r"pass sample_weight / sample_weight.max\(\)"):
+        FairPCA(2).fit(X, sensitive_features=groups, sample_weight=np.full(len(X), weight))
 
 
 @pytest.mark.parametrize("scale", [1e50, 1e-50])

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from helpers.data import assert_same, make_groups
 from helpers.inside import FoldRule
+from sklearn.base import clone
+from sklearn.model_selection import PredefinedSplit
 
 from fairpca import FairPCACV, GroupMoments
 
@@ -141,3 +143,12 @@ def test_seeds_of_numpy_are_seeds():
     for wrong in ((1, 0), (5, -1), (5, None), (2.5, 0)):
         with pytest.raises(ValueError, match="pass an integer of at least"):
             FoldRule(*wrong)
+
+
+def test_large_numbers_of_folds_cost_nothing(two_groups):
+    X, groups = two_groups
+    folds = np.arange(len(X)) % 3
+    moments = GroupMoments.from_data(X, groups, folds=folds + 10**12)
+    cv = FairPCACV(2, cv=PredefinedSplit(folds))
+    large, small = cv.fit_moments(moments), clone(cv).fit(X, sensitive_features=groups)
+    np.testing.assert_allclose(large.held_out_group_errors_, small.held_out_group_errors_)

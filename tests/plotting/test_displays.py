@@ -131,7 +131,7 @@ def test_group_errors_of_pca_are_scikit_learns():
 def test_group_errors_from_estimator_use_its_settings():
     display = GroupErrorDisplay.from_estimator(FAIR, ranks=[3])
     assert display.fair[0] == pytest.approx(FAIR.group_errors_)
-    for ranks in ([0], [10], [1.5], []):
+    for ranks in ([0], [10], [1.5], [], 3, ["2"]):
         with pytest.raises(ValueError, match="pass integers from 1 to 9"):
             GroupErrorDisplay.from_estimator(FAIR, ranks=ranks)
 

@@ -40,7 +40,7 @@ class LeaveOut:
         cells = settled.cells
         if not isinstance(cells, GroupMoments) or not cells.n_folds:
             raise ValueError("these moments have no folds; pass folds=10 when you make them.")
-        self._repeats = [m._about_the_mean() for m in (cells._keep(folds=True), *settled.repeats)]
+        self._repeats = [cells._keep(folds=True), *settled.repeats]
         self._standardize, self._compared = settled.scale is not None, settled.compared
         of_repeats = [moments._folds() for moments in self._repeats]
         self._members = [(r, fold) for r, folds in enumerate(of_repeats) for fold in folds]

@@ -57,15 +57,19 @@ def fold_numbers(cv: Any, codes: Codes) -> Iterator[Codes]:
 
     The splitter gets ``codes``, the number of each row's group, as y.
     """
-    n, n_folds = len(codes), 0
-    folds = np.full(n, NEVER)
+    repeats: list[Codes] = []
     for test in _left_out(cv, codes):
-        if (folds[test] != NEVER).any():
-            yield folds
-            folds, n_folds = np.full(n, NEVER), 0
-        folds[test] = n_folds
-        n_folds += 1
-    yield folds
+        if not repeats or (repeats[-1][test] != NEVER).any():
+            repeats.append(np.full(len(codes), NEVER))
+        repeats[-1][test] = repeats[-1].max() + 1
+    for folds in repeats:
+        if folds.max() == 0:  # a fold is judged at the stop that the others of its repeat choose
+            raise ValueError(
+                f"cv={_brief(cv)} must leave out two folds or more before it leaves any row out "
+                "again; pass a splitter whose folds do not overlap, such as StratifiedKFold(10) or "
+                "RepeatedStratifiedKFold(n_splits=5, n_repeats=4)."
+            )
+        yield folds
 
 
 def _left_out(cv: Any, codes: Codes) -> list[Codes]:

@@ -188,7 +188,10 @@ def solve_by_folds(
     pca = solve(PLAIN_PCA, operand, rank, tol)
     walk = Walk(replace(problem, max_group_increase=inf), pca, operand, tol)
     cross_fit = CrossFit(folds, walk, rank, normalize)
-    curve = _up_to_parity(cross_fit) if _is_kind(problem) else _around_limits(cross_fit, problem)
+    if _worst_off_decides(problem):
+        curve = _up_to_parity(cross_fit)
+    else:
+        curve = _around_limits(cross_fit, problem)
     held_out = curve.held_out
     chosen, of_folds = choose(curve, problem), np.full(len(held_out.errors), PCA)
     if chosen != PCA:  # the folds choose a stop again, but not whether to leave PCA
@@ -223,8 +226,8 @@ def _around_limits(cross_fit: CrossFit, problem: FairProblem) -> Curve:
 
 def choose(curve: Curve, problem: FairProblem, gate: bool = True) -> int:
     """The best stop; without the ``gate``, PCA is chosen only if no other stop is allowed."""
-    if _is_kind(problem):
-        return _kindest(curve, gate)
+    if _worst_off_decides(problem):
+        return _best_for_worst_off(curve, gate)
     D, allowed = curve.disparity, _allowed(curve, problem)
     if not gate and allowed[1:].any():
         allowed[PCA] = False
@@ -234,13 +237,13 @@ def choose(curve: Curve, problem: FairProblem, gate: bool = True) -> int:
     return int(np.where(allowed, D, inf).argmin())
 
 
-def _is_kind(problem: FairProblem) -> bool:
+def _worst_off_decides(problem: FairProblem) -> bool:
     """Whether the worst-off group alone decides."""
     unlimited = problem.max_error_increase == problem.max_group_increase == inf
     return problem.constraint == "pareto" and not problem.max_disparity and unlimited
 
 
-def _kindest(curve: Curve, gate: bool) -> int:
+def _best_for_worst_off(curve: Curve, gate: bool) -> int:
     """The best stop for the worst-off group, among those at which it gains beyond chance.
 
     PCA is kept unless the group that it serves worst gains more than ``_GATE`` corrected standard

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.implicit import ImplicitMoments
+from fairpca._moments.implicit import Moments
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.tolerances import (
@@ -34,7 +33,7 @@ from fairpca.exceptions import (
 
 _FEW_ROWS = 30  # A group of fewer rows that decides the result is worth a warning.
 _PAID = 0.05  # An error that rises by more than this share is a price worth a warning.
-_LITTLE = 2e-3  # Gains below this share of an error do not count, nor errors of the variance.
+_LITTLE = 2e-3  # Smaller shares of a group's error, or of the largest variance, do not count.
 _GAP_WORTH_A_WARNING = 1e-2  # Share of the overall error, with very many features.
 
 
@@ -246,7 +245,7 @@ def warn_of_target(r2: float, plain_r2: float) -> None:
     warn(message, UserWarning)
 
 
-def warn_of_data(moments: GroupMoments | ImplicitMoments) -> None:
+def warn_of_data(moments: Moments) -> None:
     """Warn that some of the data are lost in the rounding of float64."""
     about_means, of_means = moments.variances()
     within, between = float(about_means.sum()), float(of_means.sum())

@@ -34,7 +34,7 @@ from fairpca._input.labels import classes_in, encode_few_groups, refuse_counts
 from fairpca._input.rows import as_rows
 from fairpca._moments.group_differences import Notion
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.implicit import ImplicitMoments, learn
+from fairpca._moments.implicit import Moments, learn
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups, settle_small_groups
 from fairpca._moments.tolerances import TINY, varying_groups
@@ -44,7 +44,6 @@ from fairpca._solvers import Problem, solve
 from fairpca._solvers.rank import solve_fewest_components
 from fairpca._typing import Array, Labels
 
-Learnt = GroupMoments | ImplicitMoments
 Result = TypeVar("Result")
 
 
@@ -242,12 +241,12 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
 
     def _learn(
         self, rows: Any, y: Any, groups: Any, sample_weight: Any
-    ) -> tuple[Learnt, SettledGroups]:
+    ) -> tuple[Moments, SettledGroups]:
         """The moments of the rows, and the groups to compare."""
         moments = learn(rows, groups, sample_weight, self._target(y, "fit"))
         return moments, self._settle(moments)
 
-    def _settle(self, moments: Learnt) -> SettledGroups:
+    def _settle(self, moments: Moments) -> SettledGroups:
         """The groups to compare: small ones merged or left out, columns standardised if asked."""
         settled = settle_small_groups(moments, self.min_group_size, self.small_groups)
         labels, compared = settled.moments.groups, settled.compared
@@ -261,7 +260,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
 
     # -- publishing --------------------------------------------------------------------------------
 
-    def _remember_features(self, X: Any, moments: Learnt) -> None:
+    def _remember_features(self, X: Any, moments: Moments) -> None:
         """Set number and names of the columns, from X as scikit-learn does, or from the moments."""
         if not (X is None or isinstance(X, np.ndarray) or is_dask(X)):
             validate_data(self, X, reset=True, skip_check_array=True)
@@ -273,7 +272,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
             names = moments.feature_names[: self.n_features_in_]
             self.feature_names_in_ = np.asarray(names, dtype=object)
 
-    def _publish(self, moments: Learnt, settled: SettledGroups, result: Result) -> Self:
+    def _publish(self, moments: Moments, settled: SettledGroups, result: Result) -> Self:
         """Set the fitted attributes, and issue the warnings of the fit."""
         known = settled.moments
         self._forget()

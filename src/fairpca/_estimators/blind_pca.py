@@ -18,7 +18,7 @@ from fairpca._moments.group_differences import (
     strata_of,
 )
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.operand import Complement, Operand
+from fairpca._moments.operand import Complement, Operand, refuse_large_matrices
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import PLAIN_PCA, MeanGapProblem
 from fairpca._problems.solution import Solution
@@ -240,7 +240,8 @@ class BlindPCA(TargetedProjection):
     def _with_covariances(self, strata: list[Stratum], hidden: Array, rank: int) -> Array:
         """The directions of the means, and those in which covariances differ most."""
         moments = strata[0].moments  # all strata share the same moments
-        alone, less = moments.groups[moments.counts == 1].tolist(), "hide_covariances=0"
+        alone = moments.groups[moments.counts == 1].tolist()
+        less = "hide_covariances=0" if self.hide_covariances else "keep_covariances=None"
         if alone:
             raise ValueError(
                 f"groups {alone[:5]} have a single row, hence no covariance to compare; pass "
@@ -249,6 +250,7 @@ class BlindPCA(TargetedProjection):
         if not isinstance(moments, GroupMoments):
             large = f"matrices with {moments.n_features} rows"
             raise ValueError(f"hiding covariances would need {large}; pass {less}.")
+        refuse_large_matrices(len(moments.groups), moments.n_features, otherwise=f"pass {less}")
         complement, take = Complement(hidden), self.hide_covariances
         if self.keep_covariances is not None:
             least = rank if self.n_components is not None else 1

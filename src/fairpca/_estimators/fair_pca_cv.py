@@ -13,9 +13,9 @@ from fairpca._cv.leave_out import LeaveOut, fold_of
 from fairpca._cv.split import fold_rule, learn_repeats, needs_all_rows
 from fairpca._cv.stopping import Stop, Walk, disparity_interval, solve_by_folds
 from fairpca._estimators.advice import warn_of_held_out
-from fairpca._estimators.base import Learnt
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.implicit import Moments
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import PLAIN_PCA
@@ -40,9 +40,10 @@ class FairPCACV(FairPCA):
     cv : int, splitter or iterable of splits, default=10
         The number of folds; or a splitter such as ``RepeatedStratifiedKFold(n_splits=5,
         n_repeats=4)``, which gets the number of each row's group as y; or its splits. Splitters
-        need all rows in memory. With a number, the rows of each group go to the folds in turn:
-        folds differ by at most one row of a group, and the same rows get the same folds in every
-        run, in memory and in files. On clusters, rows are counted within each partition.
+        need all rows in memory, and folds that do not overlap. With a number, the rows of each
+        group go to the folds in turn: folds differ by at most one row of a group, and the same rows
+        get the same folds in every run, in memory and in files. On clusters, rows are counted
+        within each partition.
     random_state : int, RandomState or None, default=None
         A nonzero int gives other folds than None does. Splitters have their own ``random_state``.
     n_components, constraint, max_disparity, max_error_increase, max_group_increase
@@ -96,7 +97,7 @@ class FairPCACV(FairPCA):
 
     def _learn(
         self, rows: Any, y: Any, groups: Any, sample_weight: Any
-    ) -> tuple[Learnt, SettledGroups]:
+    ) -> tuple[Moments, SettledGroups]:
         if self.cv is None:
             use = f"FairPCA({self.n_components})"
             raise ValueError(f"cv=None has no folds to choose by; pass cv=10, or use {use}.")

@@ -131,5 +131,5 @@ class GroupEraser(OneToOneFeatureMixin, TransformerMixin, AnyGroups, Targeted[_E
         kinds = [np.float64, np.float32]
         given: Any = validate_data(self, X, reset=False, dtype=kinds, accept_sparse=("csr", "csc"))
         rows: Array = given.toarray() if hasattr(given, "toarray") else given
-        told = (rows - self.mean_) @ self.detectors_.T
-        return np.asarray(rows - self.strength * told @ self.corrections_, dtype=rows.dtype)
+        detected = (rows - self.mean_) @ self.detectors_.T
+        return np.asarray(rows - self.strength * detected @ self.corrections_, dtype=rows.dtype)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fairpca._input.device import library_of, on_host
 from fairpca._typing import Array, Labels
 
+_LARGEST_WEIGHT = 1e250  # sums of larger weights, or of their inverses, leave the range of float64
 MOST_GROUPS = 50  # more are compared only on request; among no more rows, each may be a group
 
 
@@ -45,7 +46,7 @@ def check_same_order(X: Any, **columns: Any) -> None:
 
 
 def check_group_labels(
-    labels: Labels, counts: NDArray[Any], max_groups: int | None = None, min_group_size: int = 1
+    labels: Labels, counts: NDArray[Any], max_groups: int | None, min_group_size: int = 1
 ) -> None:
     """Refuse labels that look continuous, and too many groups of at least this size."""
     k, most = int((counts >= min_group_size).sum()), max_groups or MOST_GROUPS
@@ -105,6 +106,10 @@ def check_sample_weight(sample_weight: Any, n_rows: int, may_be_zero: bool = Fal
     if not may_be_zero and not weights.any():
         remedy = "give a row of each group a positive weight, or pass sample_weight=None"
         raise ValueError(f"sample_weight is zero in every row; {remedy}.")
+    largest = float(weights.max(initial=0.0))
+    if largest and not 1 / _LARGEST_WEIGHT < largest < _LARGEST_WEIGHT:
+        problem = f"the largest sample_weight is {largest:.3g}, out of the range of float64"
+        raise ValueError(f"{problem}; pass sample_weight / sample_weight.max().")
     return weights
 
 

@@ -63,7 +63,7 @@ def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return z ^ (z >> np.uint64(31))
 
 
-def check_folds(folds: Any, salt: int = 0) -> FoldRule | Codes | None:
+def check_folds(folds: Any, salt: int) -> FoldRule | Codes | None:
     """Check folds as users pass them: None, the number of folds, or the fold of each row."""
     if folds is None or isinstance(folds, FoldRule):
         return folds

@@ -53,7 +53,7 @@ def encode_groups(groups: Any, n_rows: int) -> tuple[Codes, Labels]:
 
 
 def encode_few_groups(
-    groups: Any, rows: Rows, max_groups: int | None = None, min_group_size: int = 1
+    groups: Any, rows: Rows, max_groups: int | None, min_group_size: int = 1
 ) -> CodedLabels:
     """Groups as codes; refuses those that look continuous, and warns of columns that tell them."""
     codes, labels = encode_groups(groups, rows.n_rows)
@@ -210,17 +210,21 @@ def label_vector(labels: Sequence[Any]) -> Labels:
 
 def cross_cells(columns: Sequence[Coded]) -> tuple[Codes, list[tuple[Any, ...]]]:
     """Codes of the cells that occur, and the cells; columns are given as codes and labels."""
-    shape = tuple(len(labels) for _, labels in columns)
-    numbers = np.ravel_multi_index(tuple(codes for codes, _ in columns), shape)
-    codes, present = _encode_integers(numbers)
-    places = np.unravel_index(present, shape)
+    codes, places = cross_codes([codes for codes, _ in columns])
     parts = [
         np.asarray(labels, object)[at] for (_, labels), at in zip(columns, places, strict=True)
     ]
     return codes, list(zip(*(part.tolist() for part in parts), strict=True))
 
 
-def cell_text(cell: Any, names: Sequence[str] | None = None) -> str:
+def cross_codes(columns: Sequence[NDArray[np.integer[Any]]]) -> tuple[Codes, tuple[Codes, ...]]:
+    """Codes of the combinations of codes that occur, and the codes that each of them combines."""
+    shape = tuple(int(codes.max(initial=0)) + 1 for codes in columns)
+    codes, present = _encode_integers(np.ravel_multi_index(tuple(columns), shape))
+    return codes, np.unravel_index(present, shape)
+
+
+def cell_text(cell: Any, names: Sequence[str] | None) -> str:
     """The labels of a cell, say "female & over_40=True", or a label that is no cell as text."""
     if not isinstance(cell, tuple):
         return str(cell)

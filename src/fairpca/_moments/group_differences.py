@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.implicit import ImplicitMoments
+from fairpca._moments.implicit import Moments
 from fairpca._moments.operand import Operand, RowSpaceOperand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.sums import varying_columns
@@ -36,7 +36,7 @@ Notion = Literal["demographic_parity", "equal_opportunity", "equalized_odds"]
 class Stratum:
     """Groups compared within some rows."""
 
-    moments: GroupMoments | ImplicitMoments
+    moments: Moments
     members: Codes  # which groups of the moments are compared
 
     @property
@@ -53,7 +53,7 @@ def _refuse_one_class(classes: list[Label]) -> None:
         raise ValueError(f"{why}; pass y with two classes or more.")
 
 
-def strata_of(settled: SettledGroups, notion: Notion, pos_label: Label = None) -> list[Stratum]:
+def strata_of(settled: SettledGroups, notion: Notion, pos_label: Label) -> list[Stratum]:
     """The strata of a notion; ``pos_label`` is the class of equal opportunity."""
     if notion == "demographic_parity":
         return [Stratum(settled.moments, np.flatnonzero(settled.compared))]
@@ -169,7 +169,7 @@ class Target:
         return float(np.sum(across**2 / variances[kept, None]) / self.variance)
 
 
-def target_of(moments: GroupMoments | ImplicitMoments) -> Target:
+def target_of(moments: Moments) -> Target:
     """The target of moments that are kept by outcome, or have targets as last columns."""
     if isinstance(moments, GroupMoments) and moments.n_targets:
         d, operand = moments.n_features - moments.n_targets, moments.operand()

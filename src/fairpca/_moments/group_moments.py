@@ -28,7 +28,7 @@ from fairpca._input.checks import (
 from fairpca._input.device import is_dask
 from fairpca._input.folds import FoldRule, check_folds
 from fairpca._input.labels import (
-    cross_cells,
+    cross_codes,
     encode_few_groups,
     encode_groups,
     encode_outcomes,
@@ -320,10 +320,9 @@ class GroupMoments:
                     f"{problem}; pass one number per row, or how many folds there are."
                 )
             numbers = folds
-        axes = [(numbers - NEVER, NEVER), (outcomes, 0), (codes, 0)]
-        columns = [(axis, range(first, first + int(axis.max()) + 1)) for axis, first in axes]
-        cell_of, cells = cross_cells(columns)
-        self._cells = np.array(cells).T
+        cell_of, cells = cross_codes([numbers - NEVER, outcomes, codes])
+        self._cells = np.array(cells)
+        self._cells[_FOLD] += NEVER
         return cell_of
 
     def _add_up(self, parts: Sequence[tuple[Sums | FewRows, Codes]]) -> None:
@@ -389,13 +388,6 @@ class GroupMoments:
             both = rows[here], weights[here]
             sizes[fold] = np.array([np.bincount(groups[here], each, k) for each in both])
         return sizes
-
-    def _about_the_mean(self) -> GroupMoments:
-        """The same with one shift for all cells, so that adding them up is quick."""
-        moved = copy(self)
-        if isinstance(self._sums, Sums):
-            moved._sums = self._sums.moved(self.mean)
-        return moved
 
     def _group_sums(self) -> Sums | FewRows:
         """The sums of all groups; zeros for a group without rows."""
@@ -519,8 +511,8 @@ def moments_of_rows(
     rows: Rows,
     groups: Any,
     sample_weight: Any,
-    target: Any = None,
-    folds: FoldRule | Codes | None = None,
+    target: Any,
+    folds: FoldRule | Codes | None,
     before: GroupMoments | None = None,
 ) -> GroupMoments:
     """Moments of all rows in one pass; ``before`` are those of the rows that came before."""

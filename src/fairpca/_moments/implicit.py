@@ -277,13 +277,17 @@ def _shift_far_columns(X: Any, weights: Array | None) -> tuple[Any, Array]:
     return X, shift
 
 
+#: What a fit learns from the rows: moments, or the rows where these would be too large.
+Moments = GroupMoments | ImplicitMoments
+
+
 def learn(
     X: Any,
     groups: Any,
     sample_weight: Any = None,
     target: Any = None,
     folds: FoldRule | Codes | None = None,
-) -> GroupMoments | ImplicitMoments:
+) -> Moments:
     """The first step of every fit: the moments by fold, outcome and group.
 
     The rows take their place where moments would be too large.

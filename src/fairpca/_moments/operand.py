@@ -25,6 +25,7 @@ from fairpca._moments.tolerances import TINY, varying_groups
 from fairpca._typing import Array, Mask
 
 KEPT_BYTES = 1 << 28  # matrices that take more are not kept if they can be computed again
+_FIT_AT_ONCE = "call fit(X, sensitive_features=groups) with all of X at once, which forms none"
 FEW_FEATURES = 96  # matrices of up to this size are decomposed as a whole in a millisecond or two
 
 
@@ -221,8 +222,8 @@ def refuse_beyond_memory(n_bytes: float, what: str, remedy: str) -> None:
         raise MemoryError(f"{what} need {sizes}; {remedy}")
 
 
-def refuse_large_matrices(k: int, d: int, copies: int = 2) -> None:
+def refuse_large_matrices(k: int, d: int, copies: int = 2, otherwise: str = _FIT_AT_ONCE) -> None:
     """Refuse second moments of k groups of d columns for which there is no memory."""
     what = f"the {d} x {d} matrices of {k} groups"
-    remedy = "or call fit(X, sensitive_features=groups) with all of X at once, which forms none."
-    refuse_beyond_memory(8.0 * copies * k * d * d, what, f"pass fewer columns, {remedy}")
+    remedy = f"pass fewer columns, or {otherwise}."
+    refuse_beyond_memory(8.0 * copies * k * d * d, what, remedy)

@@ -11,9 +11,10 @@ import numpy as np
 
 from fairpca._input.checks import check_group_weights
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.implicit import ImplicitMoments
+from fairpca._moments.implicit import Moments
 from fairpca._moments.operand import Operand
 from fairpca._moments.sums import scale_of
+from fairpca._moments.tolerances import SAFE_TO_SQUARE
 from fairpca._typing import Array, Label, Mask
 
 SmallGroups = Literal["error", "merge", "ignore"]
@@ -26,11 +27,11 @@ _LARGEST_VARIANCE = 1e120  # beyond this or its inverse, squares leave the range
 class SettledGroups:
     """The groups as a fit sees them."""
 
-    moments: GroupMoments | ImplicitMoments
+    moments: Moments
     compared: Mask  # false for groups that count in the overall error only
     small: list[Label]  # labels of the groups that were merged or left out
     # The moments by fold and outcome, or with targets as last columns; None without any of these.
-    cells: GroupMoments | ImplicitMoments | None = None
+    cells: Moments | None = None
     scale: Array | None = None  # divisors of the columns, the same in all these moments
     repeats: tuple[GroupMoments, ...] = ()  # the cells of further repeats of a splitter
 
@@ -39,7 +40,8 @@ class SettledGroups:
         """The second moments about the overall mean, as a solver wants them."""
         operand = self.moments.operand(compared=self.compared)
         variance = float(operand.shares @ operand.traces)
-        if variance > _LARGEST_VARIANCE or 0 < variance < 1 / _LARGEST_VARIANCE:
+        vanished = variance == 0 and 0 < np.abs(self.moments.means).max() < 1 / SAFE_TO_SQUARE
+        if vanished or variance > _LARGEST_VARIANCE or 0 < variance < 1 / _LARGEST_VARIANCE:
             size = f"{variance:.3g}, too {'large' if variance > 1 else 'small'} to compute with"
             raise ValueError(f"X has a total variance of {size}; rescale it with StandardScaler.")
         return operand
@@ -64,7 +66,7 @@ class SettledGroups:
 
 
 def settle_small_groups(
-    moments: GroupMoments | ImplicitMoments, min_group_size: int, small_groups: SmallGroups
+    moments: Moments, min_group_size: int, small_groups: SmallGroups
 ) -> SettledGroups:
     """Refuse, merge or ignore the groups of fewer than ``min_group_size`` rows."""
     counts = moments.counts

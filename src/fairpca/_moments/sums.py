@@ -47,7 +47,7 @@ def all_at_center(squares: Array, mean: Array) -> Mask:
     return np.asarray((squares <= (MEAN_NOISE * mean) ** 2).all(axis=1))
 
 
-def means_from(center: Center, from_mean: Array, compared: Mask | None = None) -> Array:
+def means_from(center: Center, from_mean: Array, compared: Mask | None) -> Array:
     """Group means relative to a centre, given those relative to the overall mean."""
     if center == "balanced":
         counted = from_mean if compared is None else from_mean[compared]

@@ -152,7 +152,7 @@ def exact_front(lambdas: ArrayLike, deltas: ArrayLike, r: int) -> Front:
 
 
 def spea2_front(
-    lambdas: ArrayLike, deltas: ArrayLike, r: int, random_state: int | RandomState | None = None
+    lambdas: ArrayLike, deltas: ArrayLike, r: int, random_state: int | RandomState | None
 ) -> Front:
     """Search for the Pareto front with SPEA2; the front may be incomplete.
 

@@ -170,8 +170,9 @@ def _ranks_to_draw(fair: FairProjection, ranks: Sequence[int] | None) -> Codes:
     if ranks is None:
         some = np.arange(1, limit + 1) if limit <= 30 else np.geomspace(1, limit, 30).round()
         return np.unique(np.append(some, fair.n_components_)).astype(np.intp)
-    if not len(ranks) or any(not 1 <= rank <= limit or int(rank) != rank for rank in ranks):
-        raise ValueError(f"ranks={list(ranks)}: pass integers from 1 to {limit}.")
+    known = np.isin(ranks, np.arange(1, limit + 1))
+    if np.ndim(ranks) != 1 or not known.size or not known.all():
+        raise ValueError(f"ranks={ranks}: pass integers from 1 to {limit}, such as [1, {limit}].")
     return np.unique(np.asarray(ranks, dtype=np.intp))
 
 
@@ -209,12 +210,12 @@ class ChangesDisplay:
             judged = bool(np.isfinite(low) and np.isfinite(high))
             color = style_of(0 if change < 0 else 1)[0]
             ax.plot(change, place, "o", ms=8, color=color, mfc=color if judged else "white")
-            said = f"{change:+.1f} %, too few rows"
+            label = f"{change:+.1f} %, too few rows"
             if judged:
                 ax.plot([low, high], [place, place], color=color, lw=2.5, solid_capstyle="butt")
-                said = f"{change:+.1f} % ({low:+.1f} to {high:+.1f})"
+                label = f"{change:+.1f} % ({low:+.1f} to {high:+.1f})"
             behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-            ax.annotate(said, (change, place), (0, 8), textcoords="offset points", ha="center",
+            ax.annotate(label, (change, place), (0, 8), textcoords="offset points", ha="center",
                         bbox=behind)  # fmt: skip
         labels = [f"{escaped(g)} ({n:,})" for g, n in zip(self.groups, self.sizes, strict=True)]
         ax.set_yticks(range(len(labels)), labels)
