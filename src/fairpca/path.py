@@ -225,7 +225,8 @@ def _held_out_path(
 ) -> HeldOutPath:
     """PCA, the points after it and the marks, for held-out rows.
 
-    Two groups are fitted at the weighting of each point, more groups at the same part of the way.
+    Two groups are fitted at the weighting of each point, more groups at the same fraction of the
+    way from PCA to the end.
     With more groups and no limit, the efficient end lies on a way of its own.
     """
     fairest, n, folds = solutions[-1], len(solutions), LeaveOut(settled)

@@ -26,10 +26,10 @@ from fairpca._typing import Array
 
 @dataclass(eq=False, repr=False)
 class FairPCACV(FairPCA):
-    """:class:`FairPCA` with its stop chosen by cross-validation: fair on held-out rows.
+    """:class:`FairPCA` with its stop chosen by cross-validation, by the errors of held-out rows.
 
-    Errors on the training rows are equal by construction, but new rows are what counts. Every
-    fold of the rows is judged under projections fitted to the other folds. Constraint and budgets
+    What a group gains on the training rows, it need not gain on new rows, which are what counts.
+    Each fold of the rows is judged under projections fitted to the other folds. Limits and budgets
     apply to these held-out errors. Without a budget, ``constraint="pareto"`` ends where the
     worst-off group is best off, and stays at PCA unless that group gains more than one and a half
     standard errors there. In the end the projection is fitted to all rows. Parameters and

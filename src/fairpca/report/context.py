@@ -98,8 +98,8 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
     """The steps of the slider: plain PCA, the efficient frontier, and the report's own step.
 
     None if there is nothing to choose. Every step but the report's can be fitted again by its
-    increase of the overall error on the rows fitted to. The report's own figures are those of
-    held-out people, so it has no place among steps that are judged by the rows fitted to.
+    increase of the overall error on the training rows. The report's own figures are those of
+    held-out people, so it has no place among steps that are judged by the training rows.
     """
     path = audit.path if isinstance(audit, Audit) else None
     if path is None or np.ptp(path.disparity) <= 1e-9 * float(path.group_errors.max()):
