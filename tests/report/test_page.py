@@ -196,8 +196,8 @@ def test_charts_say_how_many_columns_they_leave_out():
     X = rng.normal(size=(200, 25)) * np.where(groups == "few", 2.0, 1.0)[:, None]
     made = fairpca.audit(X, groups, fairpca.FairPCA(12), n_points=3, ranks=[12])
     page = render(made)
-    assert "Error of the 20 of 25 columns" in page
-    assert "Weights of the 20 of 25 columns in the 10 of 12 components" in page
+    assert "Error of 20 of the 25 columns" in page
+    assert "Weights of 20 of the 25 columns in the first 10 of the 12 components" in page
     assert "Weights of columns in components" in render(CASES["remedy"])
 
 

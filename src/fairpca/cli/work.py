@@ -52,9 +52,9 @@ _MOST_COLUMNS, _FEW_SUBSETS = 100, 5000  # so the page's section on columns take
 #: Why columns have no role: words for some codes of the reader of tables.
 _NOT_USED = {
     "text": "no numbers (--encode uses text)",
-    "identifier": "looks like an id (--features uses it)",
-    "row numbers": "looks like row numbers (--features uses it)",
-    "index": "a column without a name, as pandas writes its index",
+    "identifier": "probably an id (--features uses it)",
+    "row numbers": "probably row numbers (--features uses it)",
+    "index": "without a name, as pandas writes its index",
 }
 
 

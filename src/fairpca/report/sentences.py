@@ -6,13 +6,12 @@ sentences. Only the command line names its options: what to type comes from
 """
 
 from dataclasses import dataclass
-from math import inf, isfinite
 from typing import Any
 
 from fairpca._audit.record import AnyAudit, Audit, DecidingColumn, Interval, ModelAudit, group_name
 from fairpca._audit.verdict import Case, Reason, Remedy, gaps_of
 from fairpca.report import text
-from fairpca.report.text import counted, figure, in_a_row, percent, worse
+from fairpca.report.text import counted, difference, figure, in_a_row, percent, percent_range, worse
 
 #: How many groups or columns a sentence names before it counts the others.
 _MOST_NAMED, _IN_TABLE = 3, "more groups (see the table)"
@@ -103,34 +102,53 @@ def about(audit: AnyAudit) -> str:
 
 def left_out(audit: AnyAudit) -> list[str]:
     """Sentences on the columns and rows that were not looked at."""
+    columns: dict[str, list[str]] = {}  # by the reason
+    for one in audit.left_out:
+        if one.what == "column":
+            columns.setdefault(one.reason, []).append(f"“{one.name}”")
+    rows = [one for one in audit.left_out if one.what == "rows"]
     return [
-        f"{counted(n, 'row') if what == 'rows' else f'Column “{name}”'}: left out, {reason}."
-        for what, name, n, reason in audit.left_out
+        *(
+            f"Column{'s' * (len(names) > 1)} {in_a_row(names, 40)}: left out, {reason}."
+            for reason, names in columns.items()
+        ),
+        *(f"{counted(one.n_rows, 'row')}: left out, {one.reason}." for one in rows),
     ]
 
 
 def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
     verdict, gaps = audit.verdict, gaps_of(audit.groups, audit.verdict.by_share)
     label, gap = max(gaps.items(), key=lambda own: own[1].value)
-    headline = f"No group is reliably described worse than {against(audit, verdict.group)}."
+    small = [name(audit, row.label) for row in audit.groups if not row.judged]
+    of_all = "judged group" if small else "group"
+    headline = f"No {of_all} is reliably described worse than {against(audit, verdict.group)}."
     if len(audit.groups) == 2:
         first, second = (row.label for row in audit.groups)
         between = f"{full_name(audit, first)} and {name(audit, second)}"
         headline = f"No gap beyond chance between {between}."
     lead = (
-        f"The largest difference is {percent(abs(gap.value))} ({name(audit, label)}, "
-        f"{text.percent_range(*gap[1:])}): not conclusive, a gap this size could be random."
+        f"{name(audit, label)} fares worst{' of the judged groups' * bool(small)}, "
+        f"{difference(gap.value)} than {against(audit, label)} ({percent_range(*gap[1:])}): not "
+        "conclusive, a gap this size could be random."
     )
     to_do = "Nothing needs to be done."
-    detectable = max(verdict.detectable_gap or inf, 0.001)  # 0.1 % is the least we name
-    if isfinite(detectable):
+    detectable = max(verdict.detectable_gap or 0.0, 0.001)  # 0.1 % is the least we name
+    if detectable > 1:
+        lead += " These rows could miss even a gap of 100 %."
+    else:
         lead += f" With these rows a gap of {percent(detectable)} or more would likely be seen."
-        highest = max(gap.high for gap in gaps.values())
-        if max(detectable, highest) > audit.provenance.thresholds.large_gap:
-            to_do = "Nothing is proven, and a gap that matters could have been missed: "
-            to_do += "judge again when there are more rows."
+    if small:
+        too_few = f"{'has' if len(small) == 1 else 'have'} too few rows to be judged."
+        lead += f" {in_a_row(small, _MOST_NAMED, 'more groups')} {too_few}"
+        to_do = "Nothing needs to be done for the groups that were judged."
+    highest = max(gap.high for gap in gaps.values())
+    if max(detectable, highest) > audit.provenance.thresholds.large_gap:
+        to_do = "Nothing is proven, and a gap that matters could have been missed: judge again "
+        to_do += "when there are more rows."
     if verdict.other_group is not None:  # a notice names the group
         to_do = "Decide which measure applies."
+    if isinstance(audit, ModelAudit) and audit.on_rows_fitted_to:  # as a notice says
+        to_do = "Do not rely on this: judge the model by rows that it was not fitted to."
     return headline, lead, to_do
 
 
@@ -147,7 +165,7 @@ def _gap(audit: AnyAudit) -> tuple[str, str, str]:
         f"{' (a small gap)' if verdict.small else ''}"
     )
     lead = (
-        f"The gap is statistically reliable ({text.percent_range(gap.low, gap.high)}; {row.n:,} of "
+        f"The gap is statistically reliable ({percent_range(gap.low, gap.high)}; {row.n:,} of "
         f"{origin.n_rows:,} people)."
     )
     others = [
@@ -158,10 +176,11 @@ def _gap(audit: AnyAudit) -> tuple[str, str, str]:
     if others:
         lead += f" Also reliably worse off: {in_a_row(others, _MOST_NAMED, _IN_TABLE)}."
     if isinstance(audit, ModelAudit):
-        size, ends = worse(*left)
-        effect = f"Plain PCA of the same size describes the group {size}"
-        effect += f" than {against(audit, row.label)}" + f" ({ends} %)" * bool(ends)
-        effect += ", judged on people left out of its fit; the model may have seen these people."
+        effect = (
+            f"Plain PCA of the same size describes the group {difference(left.value)} than "
+            f"{against(audit, row.label)}, judged on people left out of its fit; the model may "
+            "have seen these people."
+        )
         to_do = (
             "A fitted model is judged as it is, and no remedy is tried. Fit a fair version to the "
             "rows that the model was made from, and judge it in the same way."
@@ -247,16 +266,16 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
             f"{judged(audit)} describes {best} better than everyone else, but it cannot be judged "
             "who is worse off.",
             f"The others together are described worse: {best} is {percent(-gap.value)} better "
-            f"({text.percent_range(-gap.high, -gap.low)}). None of them is reliably so by itself.",
+            f"({percent_range(-gap.high, -gap.low)}). None of them is reliably so by itself.",
             "Join the other groups, or collect more rows of them, and run again.",
         )
     if reason is Reason.ONE_VALUE_DECIDES:
-        deciding = [column for column in audit.columns if column.decides][:_MOST_NAMED]
+        deciding = [column for column in audit.columns if column.decides]
         one = len(deciding) == 1 and deciding[0].n_rows == 1
         columns = in_a_row([f"“{column.name}”" for column in deciding])
         return (
             f"This cannot be judged yet: {'one value decides' if one else 'few rows decide'}.",
-            " ".join(about_column(audit, column) for column in deciding),
+            " ".join(about_column(audit, column) for column in deciding[:_MOST_NAMED]),
             f"Correct {columns}, or leave {'them' if deciding[1:] else 'it'} out, and run again.",
         )
     if reason is Reason.NOTHING_COMPRESSED:
@@ -264,20 +283,22 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
         part = "component" if getattr(audit, "kept", None) is None else "column"
         return (
             "This cannot be judged: nothing was compressed.",
-            f"{counted(origin.n_components, part)} of {columns} lose nothing, so every "
+            f"Keeping {counted(origin.n_components, part)} of {columns} loses nothing, so every "
             "group is described without error. That is no proof of fairness.",
-            f"Keep fewer {part}s, and run again.",
+            f"{f'Keep fewer {part}s' if origin.n_components > 1 else 'Use more columns'}, and run "
+            "again.",
         )
     rows = sorted(audit.groups, key=lambda row: row.label != origin.reference)
     sizes = [f"{name(audit, row.label)} has {row.n:,}" for row in rows]
-    others, other_way = "all others together have", ""
+    others, other_way = "all others together have", ", or join small groups" * (len(rows) > 2)
     if origin.reference is not None:
-        others, other_way = "the reference group has", ", or name another reference group"
+        others = "the reference group has"
+        other_way += ", or name another reference group"
     return (
         "This cannot be judged yet: too few people.",
         f"A group is judged if it has {origin.thresholds.judge_from} rows or more, and {others} as "
         f"many: {in_a_row(sizes, _MOST_NAMED, 'more groups')}.",
-        f"Collect more rows, or join small groups{other_way}.",
+        f"Collect more rows{other_way}.",
     )
 
 
@@ -309,8 +330,7 @@ def _gains_and_payments(audit: AnyAudit) -> str:
     changes.sort(key=lambda pair: (pair[1].value > 0, -abs(pair[1].value)))
     named: dict[bool, list[str]] = {True: [], False: []}  # by whether the change is reliable
     for row, change in changes:
-        size = f"{percent(abs(change.value))} {'better' if change.value < 0 else 'worse'}"
-        named[change.direction != 0].append(f"{name(audit, row.label)} {size}")
+        named[change.direction != 0].append(f"{name(audit, row.label)} {difference(change.value)}")
     said, could_be = (in_a_row(texts, _MOST_NAMED, _IN_TABLE) for texts in named.values())
     return f"{said}; {could_be} could be chance" if said and could_be else said or could_be
 
@@ -327,18 +347,32 @@ def _notices(audit: AnyAudit) -> list[str]:
             f"In absolute terms {first} fares reliably worse; relative to how much each group "
             f"varies, {second} does. Decide which applies before acting."
         )
+    paying, affecting = [], []  # groups too small to judge
     for row in audit.groups:
-        few = f"{name(audit, row.label)} has {counted(row.n, 'row')}: too few to judge"
+        few = f"{name(audit, row.label)} has {counted(row.n, 'row')}"
         if row.label in verdict.unjudged_payers:
-            pays = f"its error rises by {percent(row.change_estimate)} under the fair version"
-            said.append(f"{few}, yet {pays}. Join it to another group or look at it by itself.")
+            paying.append(f"{few} and pays {percent(row.change_estimate)} more error")
         elif row.n < least and row.compared and changed:
-            said.append(f"{few}, yet it affects the result. Merge or exclude it.")
+            affecting.append(few)
         elif row.label in verdict.payers and not row.compared:
             said.append(
                 f"{name(audit, row.label)} was set aside when the fair version was made, and pays "
                 f"{percent(row.change_estimate)} more error for it."
             )
+    if paying:
+        them = "it to another group or look at it by itself"
+        if paying[1:]:
+            them = "them to other groups or look at them by themselves"
+        said.append(
+            f"{in_a_row(paying, _MOST_NAMED, _IN_TABLE)} under the fair version: too few to judge. "
+            f"Join {them}."
+        )
+    if affecting:
+        they, them = ("they affect", "them") if affecting[1:] else ("it affects", "it")
+        said.append(
+            f"{in_a_row(affecting, _MOST_NAMED, _IN_TABLE)}: too few to judge, yet {they} the "
+            f"result. Merge or exclude {them}."
+        )
     if verdict.reason is not Reason.TOO_FEW_ROWS:
         said += [about_column(audit, column) for column in audit.columns if not column.decides]
     if isinstance(audit, Audit):
