@@ -100,8 +100,8 @@ def environment(package: str = "fairpca.report") -> Any:
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    own = (text.aligned, text.counted, text.difference, text.display_names, text.figure)
-    own += (text.in_a_row, text.percent, text.percent_range, printable, repr)
+    own = [text.aligned, text.counted, text.difference, text.display_names, text.figure]
+    own += [text.in_a_row, text.percent, text.percent_range, printable, repr]
     environment.filters |= {function.__name__: function for function in own}
     environment.filters |= {"markdown": _markdown, "worse": lambda value: text.worse(value)[0]}
     # No line ends within "33 %" or "sex = 1".
