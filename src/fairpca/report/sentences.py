@@ -102,17 +102,14 @@ def about(audit: AnyAudit) -> str:
 
 def left_out(audit: AnyAudit) -> list[str]:
     """Sentences on the columns and rows that were not looked at."""
-    columns: dict[str, list[str]] = {}  # by the reason
-    for one in audit.left_out:
-        if one.what == "column":
-            columns.setdefault(one.reason, []).append(f"“{one.name}”")
-    rows = [one for one in audit.left_out if one.what == "rows"]
+    alike: dict[tuple[str, str], list[str]] = {}
+    for what, name, n, reason in audit.left_out:
+        named = f"“{name}”" if what == "column" else counted(n, "row")
+        alike.setdefault((what, reason), []).append(named)
+    kinds = {"column": ("Column ", "Columns "), "rows": ("", "")}
     return [
-        *(
-            f"Column{'s' * (len(names) > 1)} {in_a_row(names, 40)}: left out, {reason}."
-            for reason, names in columns.items()
-        ),
-        *(f"{counted(one.n_rows, 'row')}: left out, {one.reason}." for one in rows),
+        f"{kinds[what][len(named) > 1]}{in_a_row(named, 40)}: left out, {reason}."
+        for (what, reason), named in alike.items()
     ]
 
 
@@ -347,32 +344,25 @@ def _notices(audit: AnyAudit) -> list[str]:
             f"In absolute terms {first} fares reliably worse; relative to how much each group "
             f"varies, {second} does. Decide which applies before acting."
         )
-    paying, affecting = [], []  # groups too small to judge
+    paying, affecting = [], []
     for row in audit.groups:
-        few = f"{name(audit, row.label)} has {counted(row.n, 'row')}"
+        own, people = name(audit, row.label), counted(row.n, "row")
+        pays = f"{percent(row.change_estimate)} more error"
         if row.label in verdict.unjudged_payers:
-            paying.append(f"{few} and pays {percent(row.change_estimate)} more error")
+            paying.append(f"{own} ({people}, {pays})")
         elif row.n < least and row.compared and changed:
-            affecting.append(few)
+            affecting.append(f"{own} ({people})")
         elif row.label in verdict.payers and not row.compared:
             said.append(
-                f"{name(audit, row.label)} was set aside when the fair version was made, and pays "
-                f"{percent(row.change_estimate)} more error for it."
+                f"{own} was set aside when the fair version was made, and pays {pays} for it."
             )
-    if paying:
-        them = "it to another group or look at it by itself"
-        if paying[1:]:
-            them = "them to other groups or look at them by themselves"
-        said.append(
-            f"{in_a_row(paying, _MOST_NAMED, _IN_TABLE)} under the fair version: too few to judge. "
-            f"Join {them}."
-        )
-    if affecting:
-        they, them = ("they affect", "them") if affecting[1:] else ("it affects", "it")
-        said.append(
-            f"{in_a_row(affecting, _MOST_NAMED, _IN_TABLE)}: too few to judge, yet {they} the "
-            f"result. Merge or exclude {them}."
-        )
+    for do, small, advice in (
+        ("pay for the fair version", paying, "Join them to other groups or look at them apart."),
+        ("affect the result", affecting, "Merge or exclude them."),
+    ):
+        if small:
+            listed = in_a_row(small, _MOST_NAMED, _IN_TABLE)
+            said.append(f"Too few people to judge, yet they {do}: {listed}. {advice}")
     if verdict.reason is not Reason.TOO_FEW_ROWS:
         said += [about_column(audit, column) for column in audit.columns if not column.decides]
     if isinstance(audit, Audit):
