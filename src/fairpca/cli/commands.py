@@ -43,8 +43,8 @@ def report_command(asked: Asked) -> None:
 def audit_command(asked: Asked) -> None:
     """Say whether PCA, or a model, short-changes a group.
 
-    Exit codes: 0 done; with --fail-above also 1, a group is described worse than it allows, and 3,
-    this cannot be judged.
+    Exit codes: 0 done, 2 wrong use. With --fail-above also 1 if a group is described worse than it
+    allows, and 3 if this cannot be judged.
 
     For example:
       fairpca audit people.csv --group sex -r 3

@@ -123,8 +123,9 @@ def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
         first, second = (row.label for row in audit.groups)
         between = f"{full_name(audit, first)} and {name(audit, second)}"
         headline = f"No gap beyond chance between {between}."
+    fares = f"fares worst{' of the judged groups' * bool(small)},"
     lead = (
-        f"{name(audit, label)} fares worst{' of the judged groups' * bool(small)}, "
+        f"{name(audit, label)} {fares if audit.groups[2:] else 'is described'} "
         f"{difference(gap.value)} than {against(audit, label)} ({percent_range(*gap[1:])}): not "
         "conclusive, a gap this size could be random."
     )
