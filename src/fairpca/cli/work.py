@@ -78,8 +78,8 @@ def estimator_of(asked: Asked, sizes: NDArray[np.int64]) -> FairProjection:
     return for_sizes(FairPCACV(r, **folds, **given, **shared), sizes)
 
 
-def fit(asked: Asked, path: Path, show: Progress) -> tuple[Any, Sequence[str], list[str]]:
-    """Fit and save a model; returns it, the columns of its groups, and cautions and notes."""
+def fit(asked: Asked, path: Path, show: Progress) -> tuple[Any, Roles, list[str]]:
+    """Fit and save a model; returns it, the roles of the columns, and cautions and notes."""
     with prepared_table(asked, show, whole=False) as (prepared, _), noted() as caught:
         show("fitting")
         model = estimator_of(asked, prepared.moments.counts)
@@ -92,7 +92,7 @@ def fit(asked: Asked, path: Path, show: Progress) -> tuple[Any, Sequence[str], l
         cautions.append(f"{said.headline} {said.to_do}")
     lines = [f"! {text}" for text in (*cautions, *said.notices)]
     lines += [*sentences.left_out(found), *_notes(prepared)]
-    return model, prepared.roles.groups, lines
+    return model, prepared.roles, lines
 
 
 def judge(
