@@ -75,6 +75,7 @@ class Setup:
         least, sizes = origin.thresholds.judge_from, folds.moments.counts
         # A group is judged if it has enough rows and the others have enough too.
         self.judged = np.asarray((sizes >= least) & (self.others @ sizes >= least))
+        # Two groups are one comparison, seen from both sides.
         self.n_gaps = 1 if len(labels) == 2 else max(int(self.judged.sum()), 1)
 
     def ratios(self, totals: Totals) -> Array:
