@@ -160,6 +160,22 @@ def test_labels_are_text_whatever_they_contain(visit):
 
 
 @pytest.mark.slow
+def test_no_table_of_many_groups_is_cut_off_on_paper(visit):
+    rng = np.random.default_rng(0)
+    groups, X = np.arange(1200) % 14, rng.normal(size=(1200, 4))
+    y = X[:, 0] + rng.normal(size=1200) > 0
+    how = {"y": y, "n_points": 3, "ranks": [2], "n_folds": 2}
+    page = visit(render(fairpca.audit(X, groups, fairpca.FairPCA(2), **how)), 688)  # A4
+    page.emulate_media(media="print")
+    widths = (
+        "(all) => all.map((one) => [one.firstElementChild.id, one.scrollWidth - one.clientWidth])"
+    )
+    over = dict(page.locator(".scroll").evaluate_all(widths))
+    assert {"marks", "outcomes"} <= set(over)
+    assert max(over.values()) <= 0
+
+
+@pytest.mark.slow
 def test_print_on_paper_has_no_controls(visit):
     page = visit(render(CASES["remedy"], ORIGIN))
     page.emulate_media(media="print")
