@@ -276,6 +276,7 @@ def test_readings_that_disagree_are_a_notice():
     two = made_group("B", 500, (-0.25, -0.31, -0.17), CHANGE, share_gap=(0.25, 0.1, 0.4))
     said = say(made_audit((one, two)))
     assert any("“A”" in n and "“B”" in n and "Decide which applies" in n for n in said.notices)
+    assert said.to_do.startswith("Decide first which of the two measures applies.")
     one = made_group("A", 500, GAP, CHANGE, share_gap=(-0.02, -0.1, 0.1))
     two = made_group("B", 500, (-0.25, -0.31, -0.17), CHANGE, share_gap=(0.02, -0.1, 0.1))
     assert not say(made_audit((one, two))).notices

@@ -44,9 +44,14 @@ def group_names(audit: AnyAudit, limit: int = 40) -> dict[Any, str]:
     return {row.label: name for row, name in zip(audit.groups, shown, strict=True)}
 
 
+def quoted(audit: AnyAudit) -> dict[Any, str]:
+    """The same names for sentences; made once for many groups, because it compares all names."""
+    return {label: f"“{own}”" for label, own in group_names(audit).items()}
+
+
 def name(audit: AnyAudit, label: Any) -> str:
     """A group in a sentence."""
-    return f"“{group_names(audit)[label]}”"
+    return quoted(audit)[label]
 
 
 def full_name(audit: AnyAudit, label: Any) -> str:
@@ -116,7 +121,8 @@ def left_out(audit: AnyAudit) -> list[str]:
 def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
     verdict, gaps = audit.verdict, gaps_of(audit.groups, audit.verdict.by_share)
     label, gap = max(gaps.items(), key=lambda own: own[1].value)
-    small = [name(audit, row.label) for row in audit.groups if not row.judged]
+    names = quoted(audit)
+    small = [names[row.label] for row in audit.groups if not row.judged]
     of_all = "judged group" if small else "group"
     headline = f"No {of_all} is reliably described worse than {against(audit, verdict.group)}."
     if len(audit.groups) == 2:
@@ -166,8 +172,9 @@ def _gap(audit: AnyAudit) -> tuple[str, str, str]:
         f"The gap is statistically reliable ({percent_range(gap.low, gap.high)}; {row.n:,} of "
         f"{origin.n_rows:,} people)."
     )
+    names = quoted(audit)
     others = [
-        f"{name(audit, label)} {percent(gaps[label].value)} ({audit.group(label).n:,} people)"
+        f"{names[label]} {percent(gaps[label].value)} ({audit.group(label).n:,} people)"
         for label in verdict.worse
         if label != row.label
     ]
@@ -218,6 +225,8 @@ def _remedy(audit: Audit, after: dict[Any, Interval]) -> tuple[str, str]:
         to_do += f" A gap of {percent(left.value)} remains: decide whether it can be accepted."
     if audit.verdict.small:
         to_do = f"The gap is small (below {percent(small_gap)}): decide whether it matters. {to_do}"
+    if audit.verdict.readings_agree is False:  # as a notice says
+        to_do = f"Decide first which of the two measures applies. {to_do}"
     return effect, to_do
 
 
@@ -326,9 +335,10 @@ def _gains_and_payments(audit: AnyAudit) -> str:
     """Who gains and who pays under the alternative, and what may be chance."""
     changes = [(row, row.change) for row in audit.groups if row.change is not None]
     changes.sort(key=lambda pair: (pair[1].value > 0, -abs(pair[1].value)))
+    names = quoted(audit)
     named: dict[bool, list[str]] = {True: [], False: []}  # by whether the change is reliable
     for row, change in changes:
-        named[change.direction != 0].append(f"{name(audit, row.label)} {difference(change.value)}")
+        named[change.direction != 0].append(f"{names[row.label]} {difference(change.value)}")
     said, could_be = (in_a_row(texts, _MOST_NAMED, _IN_TABLE) for texts in named.values())
     return f"{said}; {could_be} could be chance" if said and could_be else said or could_be
 
@@ -345,9 +355,9 @@ def _notices(audit: AnyAudit) -> list[str]:
             f"In absolute terms {first} fares reliably worse; relative to how much each group "
             f"varies, {second} does. Decide which applies before acting."
         )
-    paying, affecting = [], []
+    paying, affecting, names = [], [], quoted(audit)
     for row in audit.groups:
-        own, people = name(audit, row.label), counted(row.n, "row")
+        own, people = names[row.label], counted(row.n, "row")
         pays = f"{percent(row.change_estimate)} more error"
         if row.label in verdict.unjudged_payers:
             paying.append(f"{own} ({people}, {pays})")
