@@ -42,7 +42,7 @@ from fairpca.cli.terminal import fill
 from fairpca.datasets import load_checkup
 from fairpca.exceptions import noted
 from fairpca.report import Origin, sentences
-from fairpca.report.text import percent, percent_range
+from fairpca.report.text import percent
 
 SCHEMA_VERSION = 2  # version of audit.schema.json, the format of --json
 EXCEEDED, CANNOT_JUDGE = 1, 3  # exit codes
@@ -190,7 +190,7 @@ def compare(found: AnyAudit, gate: Asked) -> tuple[int, str]:
         return CANNOT_JUDGE, "This cannot be judged on the rows that the model was fitted to."
     label = label if above else found.verdict.group
     facts = {"audit": found, "gate": gate, "above": above, "label": label, "gap": gaps[label]}
-    line = fill("gate.txt", words=sentences, percent_range=percent_range, **facts)
+    line = fill("gate.txt", words=sentences, **facts)
     return EXCEEDED if above else 0, line
 
 

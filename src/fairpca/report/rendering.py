@@ -72,9 +72,8 @@ def path_as_text(path: TradeoffPath) -> str:
             overall = point.reconstruction_error
             above = overall / start - 1 if start > 1e-12 * unit else 0.0
             errors = [text.figure(error, unit) for error in point.group_errors.tolist()]
-            difference = text.figure(point.disparity, unit)
-            price = [text.figure(overall, unit), text.percent(above)]
-            rows.append([name, difference, *price, *errors])
+            apart = text.figure(point.disparity, unit)
+            rows.append([name, apart, text.figure(overall, unit), text.percent(above), *errors])
         lines += [where, text.aligned("\n".join("\t".join(row) for row in rows)).rstrip()]
     return "\n".join(lines)
 

@@ -107,15 +107,16 @@ def about(audit: AnyAudit) -> str:
 
 def left_out(audit: AnyAudit) -> list[str]:
     """Sentences on the columns and rows that were not looked at."""
-    alike: dict[tuple[str, str], list[str]] = {}
+    said, columns = [], dict[str, list[str]]()  # columns by the reason
     for what, name, n, reason in audit.left_out:
-        named = f"“{name}”" if what == "column" else counted(n, "row")
-        alike.setdefault((what, reason), []).append(named)
-    kinds = {"column": ("Column ", "Columns "), "rows": ("", "")}
-    return [
-        f"{kinds[what][len(named) > 1]}{in_a_row(named, 40)}: left out, {reason}."
-        for (what, reason), named in alike.items()
-    ]
+        if what == "column":
+            columns.setdefault(reason, []).append(f"“{name}”")
+        else:
+            said.append(f"{counted(n, 'row')}: left out, {reason}.")
+    for reason, names in columns.items():
+        start = "Columns" if names[1:] else "Column"
+        said.append(f"{start} {in_a_row(names, 40)}: left out, {reason}.")
+    return said
 
 
 def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
@@ -123,8 +124,8 @@ def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
     label, gap = max(gaps.items(), key=lambda own: own[1].value)
     names = quoted(audit)
     small = [names[row.label] for row in audit.groups if not row.judged]
-    of_all = "judged group" if small else "group"
-    headline = f"No {of_all} is reliably described worse than {against(audit, verdict.group)}."
+    others = against(audit, verdict.group)
+    headline = f"No {'judged ' * bool(small)}group is reliably described worse than {others}."
     if len(audit.groups) == 2:
         first, second = (row.label for row in audit.groups)
         between = f"{full_name(audit, first)} and {name(audit, second)}"
@@ -142,8 +143,7 @@ def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
     else:
         lead += f" With these rows a gap of {percent(detectable)} or more would likely be seen."
     if small:
-        too_few = f"{'has' if len(small) == 1 else 'have'} too few rows to be judged."
-        lead += f" {in_a_row(small, _MOST_NAMED, 'more groups')} {too_few}"
+        lead += f" Too few rows to judge: {in_a_row(small, _MOST_NAMED, 'more groups')}."
         to_do = "Nothing needs to be done for the groups that were judged."
     highest = max(gap.high for gap in gaps.values())
     if max(detectable, highest) > audit.provenance.thresholds.large_gap:

@@ -49,13 +49,7 @@ def _in_percent(share: float) -> str:
 
 
 def percent_range(low: float, high: float) -> str:
-    """The interval of a difference in a sentence, where the unit follows each end.
-
-    Examples
-    --------
-    >>> percent_range(0.21, 0.44), percent_range(-0.34, 1.16)
-    ('21 % to 44 %', '34 % better to 116 % worse')
-    """
+    """The interval of a difference: "21 % to 44 %", or "34 % better to 116 % worse"."""
     if low < 0 < high:
         return f"{_in_percent(-low)} % better to {_in_percent(high)} % worse"
     return f"{_in_percent(low)} % to {_in_percent(high)} %"
