@@ -44,14 +44,14 @@ def group_names(audit: AnyAudit, limit: int = 40) -> dict[Any, str]:
     return {row.label: name for row, name in zip(audit.groups, shown, strict=True)}
 
 
-def quoted(audit: AnyAudit) -> dict[Any, str]:
+def quoted_names(audit: AnyAudit) -> dict[Any, str]:
     """The same names for sentences; made once for many groups, because it compares all names."""
     return {label: f"“{own}”" for label, own in group_names(audit).items()}
 
 
 def name(audit: AnyAudit, label: Any) -> str:
     """A group in a sentence."""
-    return quoted(audit)[label]
+    return quoted_names(audit)[label]
 
 
 def full_name(audit: AnyAudit, label: Any) -> str:
@@ -122,7 +122,7 @@ def left_out(audit: AnyAudit) -> list[str]:
 def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
     verdict, gaps = audit.verdict, gaps_of(audit.groups, audit.verdict.by_share)
     label, gap = max(gaps.items(), key=lambda own: own[1].value)
-    names = quoted(audit)
+    names = quoted_names(audit)
     small = [names[row.label] for row in audit.groups if not row.judged]
     others = against(audit, verdict.group)
     headline = f"No {'judged ' * bool(small)}group is reliably described worse than {others}."
@@ -172,7 +172,7 @@ def _gap(audit: AnyAudit) -> tuple[str, str, str]:
         f"The gap is statistically reliable ({percent_range(gap.low, gap.high)}; {row.n:,} of "
         f"{origin.n_rows:,} people)."
     )
-    names = quoted(audit)
+    names = quoted_names(audit)
     others = [
         f"{names[label]} {percent(gaps[label].value)} ({audit.group(label).n:,} people)"
         for label in verdict.worse
@@ -335,7 +335,7 @@ def _gains_and_payments(audit: AnyAudit) -> str:
     """Who gains and who pays under the alternative, and what may be chance."""
     changes = [(row, row.change) for row in audit.groups if row.change is not None]
     changes.sort(key=lambda pair: (pair[1].value > 0, -abs(pair[1].value)))
-    names = quoted(audit)
+    names = quoted_names(audit)
     named: dict[bool, list[str]] = {True: [], False: []}  # by whether the change is reliable
     for row, change in changes:
         named[change.direction != 0].append(f"{names[row.label]} {difference(change.value)}")
@@ -355,7 +355,7 @@ def _notices(audit: AnyAudit) -> list[str]:
             f"In absolute terms {first} fares reliably worse; relative to how much each group "
             f"varies, {second} does. Decide which applies before acting."
         )
-    paying, affecting, names = [], [], quoted(audit)
+    paying, affecting, names = [], [], quoted_names(audit)
     for row in audit.groups:
         own, people = names[row.label], counted(row.n, "row")
         pays = f"{percent(row.change_estimate)} more error"
