@@ -86,6 +86,8 @@ def test_without_a_gap_groups_too_small_to_judge_are_named():
 def test_rows_that_could_miss_any_gap_are_not_said_to_show_one_of_thousands_of_percent():
     blind = [replace(group, detectable_gap=25.0) for group in CASES["no gap"].groups]
     assert "could miss even a gap of 100 %" in say(made_audit(blind)).lead
+    pytest.importorskip("jinja2")
+    assert "- Even a gap of 100 % could have been missed." in model_card(made_audit(blind))
 
 
 def test_rows_that_a_model_was_fitted_to_are_no_all_clear():
