@@ -113,6 +113,16 @@ def test_one_value_that_decides_is_named():
     assert found.share_of_variance == pytest.approx(1 - 1 / 1989, abs=1e-6)
 
 
+def test_a_value_that_decides_by_itself_accuses_no_other_column_of_its_row():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3))
+    X[0, 1], X[:5, 2] = 1e4, 3.0
+    X[5:, 2] *= 1e-3
+    lines, other = columns(X)
+    assert (lines.name, lines.n_rows, lines.decides) == ("x1", 1, True)
+    assert (other.name, other.n_rows, other.decides) == ("x2", 5, False)
+
+
 def test_few_rows_that_make_up_much_of_a_groups_error_decide():
     """Like eight rows of gapminder: half of a column's variance, nearly half of an error."""
     rng = np.random.default_rng(0)

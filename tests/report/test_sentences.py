@@ -16,6 +16,7 @@ from helpers.audits import (
     Interval,
     LeftOut,
     group_rows,
+    left_out,
     made_audit,
     made_cases,
     made_group,
@@ -63,10 +64,53 @@ def test_a_gap_that_chance_can_explain_gets_no_remedy():
     assert "12 % or more would likely be seen" in said.lead
 
 
-def test_the_largest_difference_is_that_of_the_largest_figure():
+def test_without_a_gap_the_group_of_the_largest_figure_fares_worst():
     wide = made_group("few", 40, (0.13, -0.1, 0.4), (0.0, -0.1, 0.1))
     said = say(made_audit((*CASES["no gap"].groups, wide)))
-    assert "largest difference is 13 % (“few”" in said.lead
+    assert said.lead.startswith("“few” fares worst, 13 % worse than everyone else (10 % better to ")
+    assert said.headline == "No group is reliably described worse than everyone else."
+
+
+def test_without_a_gap_groups_too_small_to_judge_are_named():
+    pair = made_group("pair", 2, (1.03, 1.03, 1.03), (0.0, 0.0, 0.0))
+    better = made_group("b", 400, (-0.1, -0.5, 0.6), (0.0, -0.1, 0.1))
+    other = made_group("c", 400, (-0.3, -0.6, 0.4), (0.0, -0.1, 0.1))
+    said = say(made_audit((better, other, pair)))
+    assert said.headline.startswith("No judged group is")
+    assert "“b” fares worst of the judged groups, 10 % better than everyone else" in said.lead
+    assert said.lead.endswith("Too few rows to judge: “pair”.")
+    sure = [replace(row, detectable_gap=0.05) for row in (*CASES["no gap"].groups, pair)]
+    assert "for the groups that were judged" in say(made_audit(sure)).to_do
+
+
+def test_rows_that_could_miss_any_gap_are_not_said_to_show_one_of_thousands_of_percent():
+    blind = [replace(group, detectable_gap=25.0) for group in CASES["no gap"].groups]
+    assert "could miss even a gap of 100 %" in say(made_audit(blind)).lead
+    pytest.importorskip("jinja2")
+    assert "- Even a gap of 100 % could have been missed." in model_card(made_audit(blind))
+
+
+def test_rows_that_a_model_was_fitted_to_are_no_all_clear():
+    seen = made_model_audit(CASES["no gap"].groups, on_rows_fitted_to=True)
+    assert seen.verdict.case.name == "NO_GAP"
+    assert say(seen).to_do.startswith("Do not rely on this")
+
+
+def test_many_small_groups_share_a_notice():
+    pairs = [made_group(f"p{i}", 2, (0.7, 0.7, 0.7), (0.2, 0.2, 0.2)) for i in range(5)]
+    (notice,) = say(made_audit((OLD, YOUNG, *pairs))).notices
+    assert "yet they pay for the fair version: “p0” (2 rows, 20 % more error), " in notice
+    assert "and 2 more groups (see the table)" in notice
+
+
+def test_columns_left_out_for_the_same_reason_share_a_sentence():
+    out = [LeftOut("column", name, 0, "no numbers") for name in ("a", "b")]
+    out += [LeftOut("rows", "", 3, "missing values"), LeftOut("column", "id", 0, "probably an id")]
+    assert left_out(replace(made_audit(), left_out=out)) == [
+        "3 rows: left out, missing values.",
+        "Columns “a” and “b”: left out, no numbers.",
+        "Column “id”: left out, probably an id.",
+    ]
 
 
 def test_no_gap_by_one_measure_is_no_all_clear_if_the_other_finds_one():
@@ -164,6 +208,20 @@ def test_the_deciding_column_and_value_are_named():
     assert "“lines” holds 999999.375 in 1 row" in say(CASES["one value"]).lead
 
 
+def test_every_deciding_column_is_to_be_corrected():
+    (column,) = CASES["one value"].columns
+    columns = [replace(column, name=f"c{i}") for i in range(6)]
+    assert "“c4” and “c5”" in say(made_audit(columns=columns)).to_do
+
+
+def test_a_table_of_one_column_needs_more_of_them():
+    audit = CASES["nothing compressed"]
+    own = replace(audit.provenance, n_components=1, feature_names=["x"])
+    said = say(replace(audit, provenance=own))
+    assert said.lead.startswith("Keeping 1 component of 1 column loses nothing")
+    assert said.to_do == "Use more columns, and run again."
+
+
 def test_a_reliable_gap_that_is_small_is_called_small():
     small, other = (0.02, 0.015, 0.025), (-0.02, -0.025, -0.015)
     groups = made_group("a", 90_000, small, CHANGE), made_group("b", 90_000, other, CHANGE)
@@ -186,7 +244,9 @@ def test_small_groups_are_listed_but_not_judged():
 
 def test_a_small_group_affects_no_result_that_is_pca():
     pair = made_group("Oceania", 2, (0.77, 0.77, 0.77), (0.0, 0.0, 0.0))
-    assert any("affects" in notice for notice in say(made_audit((OLD, YOUNG, pair))).notices)
+    assert any(
+        "affect the result" in notice for notice in say(made_audit((OLD, YOUNG, pair))).notices
+    )
     assert not say(made_audit((OLD, YOUNG, pair), is_pca=True)).notices
 
 
@@ -218,6 +278,7 @@ def test_readings_that_disagree_are_a_notice():
     two = made_group("B", 500, (-0.25, -0.31, -0.17), CHANGE, share_gap=(0.25, 0.1, 0.4))
     said = say(made_audit((one, two)))
     assert any("“A”" in n and "“B”" in n and "Decide which applies" in n for n in said.notices)
+    assert said.to_do.startswith("Decide first which of the two measures applies.")
     one = made_group("A", 500, GAP, CHANGE, share_gap=(-0.02, -0.1, 0.1))
     two = made_group("B", 500, (-0.25, -0.31, -0.17), CHANGE, share_gap=(0.02, -0.1, 0.1))
     assert not say(made_audit((one, two))).notices

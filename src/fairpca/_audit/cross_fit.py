@@ -263,6 +263,7 @@ def measure(
     by_fold = by_part = _held_out(sums.sum(axis=1), float(np.mean(odds)))
     if isinstance(folds, People):
         sums = np.concatenate(sums)
+        # The variance s^2 (1 / F + odds) of F parts is then s^2 / F, and the share for refitting.
         by_part = _held_out(sums, refit / len(sums))
     largest = by_fold.errors.sum(axis=0).max(axis=1)
     loses = largest > _NOTHING_LOST * by_fold.variation.sum(axis=0).max()

@@ -75,6 +75,7 @@ class Setup:
         least, sizes = origin.thresholds.judge_from, folds.moments.counts
         # A group is judged if it has enough rows and the others have enough too.
         self.judged = np.asarray((sizes >= least) & (self.others @ sizes >= least))
+        # Two groups are one comparison, seen from both sides.
         self.n_gaps = 1 if len(labels) == 2 else max(int(self.judged.sum()), 1)
 
     def ratios(self, totals: Totals) -> Array:
@@ -337,26 +338,26 @@ def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[record.De
         if errors[row] > thresholds.decides * totals[g]:
             far = np.abs(X[row] - X.mean(axis=0)) / np.maximum(X.std(axis=0), _TINY)
             alone[int(far.argmax())] = row
-    found = []
-    for j, (name, x) in enumerate(zip(people.feature_names, X.T, strict=True)):
-        at = _few_rows(x, few)
-        hangs = len(at) > 0
-        if not hangs and j not in alone:
-            continue
-        at = at if hangs else np.array([alone[j]])
-        part = np.bincount(codes[at], errors[at], minlength=k)
+    hanging = {j: at for j, x in enumerate(X.T) if len(at := _few_rows(x, few))}
+    candidates = {j: np.array([row]) for j, row in alone.items()} | hanging
+    found, fewest = [], np.full(len(X), len(X))  # the fewest rows by which a column decides
+    for j, at in sorted(candidates.items(), key=lambda own: (len(own[1]), own[0])):
+        x, hangs = X[:, j], j in hanging
+        # A value that decides by itself must not accuse other columns that share its row.
+        part = np.bincount(codes[at], errors[at] * (fewest[at] >= len(at)), minlength=k)
         is_few = sides @ np.bincount(codes[at], minlength=k) <= np.maximum(_FEW * sides @ sizes, 1)
         deciding = np.flatnonzero(is_few & (sides @ part > thresholds.decides * sides @ totals))
         group = None
         if len(deciding):  # if these rows are among the others, the group with most of their error
             group = [*judged.tolist(), *[int(part.argmax())] * len(judged)][deciding[0]]
+            fewest[at] = np.minimum(fewest[at], len(at) if hangs else len(X))
         values, others, middle = np.unique(x[at]), np.delete(x, at), np.median(x)
         side = np.sign(values[[0, -1]] - middle).sum() / 2  # 0 if these rows lie on both sides
         next_value = others[(side * others if side else np.abs(others - middle)).argmax()]
         squares = (x - x.mean()) ** 2
         found.append(
             record.DecidingColumn(
-                name=name,
+                name=people.feature_names[j],
                 n_rows=len(at),
                 value=float(values[0]) if hangs and len(values) == 1 else None,
                 next_value=float(next_value),
@@ -367,7 +368,7 @@ def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[record.De
                 share_of_error=0.0 if group is None else float(part[group] / totals[group]),
             )
         )
-    return sorted(found, key=lambda column: (not column.decides, column.n_rows))
+    return sorted(found, key=lambda column: not column.decides)
 
 
 def _few_rows(x: Array, few: int) -> Codes:

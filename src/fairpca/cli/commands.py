@@ -43,8 +43,8 @@ def report_command(asked: Asked) -> None:
 def audit_command(asked: Asked) -> None:
     """Say whether PCA, or a model, short-changes a group.
 
-    Exit codes: 0 done; with --fail-above also 1, a group is described worse than it allows, and 3,
-    this cannot be judged.
+    Exit codes: 0 done, 2 wrong use. With --fail-above also 1 if a group is described worse than it
+    allows, and 3 if this cannot be judged.
 
     For example:
       fairpca audit people.csv --group sex -r 3
@@ -84,12 +84,12 @@ def fit_command(asked: Asked) -> None:
     with outputs(asked, model=asked.out) as paths, progress(asked.quiet) as show:
         from fairpca.cli import work
 
-        model, columns, lines = work.fit(asked, paths["model"], show)
+        model, roles, lines = work.fit(asked, paths["model"], show)
     if asked.out == "-":
         for line in lines:
             terminal.print_line(line)
     elif not asked.quiet:
-        put("\n".join([*lines, terminal.about_model(model, columns), f"written to {asked.out}"]))
+        put("\n".join([*lines, terminal.about_model(model, roles), f"written to {asked.out}"]))
 
 
 @opt.command(
@@ -157,4 +157,4 @@ def inspect_command(asked: Asked) -> None:
             found["kept"] = model.get_feature_names_out()
         put(json.dumps(plain_json(found), indent=1))
         return
-    put(terminal.about_model(model, fitted.groups, "inspect.txt", filled=bool(fitted.fill)))
+    put(terminal.about_model(model, fitted))

@@ -92,7 +92,7 @@ COLUMNS = [
     _start("--group -g", "COLUMN", "Column of the groups; several (a,b) are crossed.", ()),
     _column("--features", "COLUMN", "Use only these columns.", ()),
     _column("--drop", "COLUMN", "Leave these columns out.", ()),
-    _column("--target", "COLUMN", "To be predicted: no feature, but classifiers are tried on it."),
+    _column("--target", "COLUMN", "Classifiers predict it from the scores; it is no feature."),
     _column("--weight", "COLUMN", "Weights of the rows."),
     _column("--encode", "", "Turn text columns into columns of zeros and ones."),
     _column("--impute", ["median"], "Fill in missing numbers with medians."),
@@ -100,8 +100,8 @@ COLUMNS = [
 ]
 #: How errors are measured, and between which groups; parameters of all estimators here.
 MEASURE = [
-    _choice("--standardize/--no-standardize", "", "Divide columns by their deviation.", True),
-    _choice("--normalize", "", "Measure errors as shares of each group's variation."),
+    _choice("--standardize/--no-standardize", "", "Standardise the columns first.", True),
+    _choice("--normalize", "", "Measure errors as shares of each group's own variation."),
     _choice("--min-group-size", _whole(1), "Smaller groups are not compared.", 1),
     _choice(
         "--small-groups",
@@ -111,7 +111,7 @@ MEASURE = [
     ),
 ]
 FOLDS = [
-    _choice("--cv", _whole(0), "Folds of held-out people that tell how far to go; 0: none.", 10),
+    _choice("--cv", _whole(0), "Judge how far to go by this many folds; 0: do not.", 10),
     _choice("--seed", _whole(0), "Another number makes other folds.", 0),
 ]
 JUDGING_FOLDS = [_choice("--cv", _whole(2), "Folds of held-out people.", 10), FOLDS[1]]
@@ -126,8 +126,8 @@ CHOICE = [
         "errors equal with nobody above PCA's worst (no_worse), or equal at any price (none).",
     ),
     _choice("--max-disparity", _number(0), "Let errors differ by no more than this."),
-    _choice("--max-error-increase", _number(0), "Let the overall error rise by this share."),
-    _choice("--max-group-increase", _number(0), "Let each group's error rise by this share."),
+    _choice("--max-error-increase", _number(0), "Let the overall error rise by up to this share."),
+    _choice("--max-group-increase", _number(0), "Let each group's error rise by up to this share."),
     _choice("--alpha", _number(0, 1), "Use this weighting; 1 is plain PCA."),
     _choice("--criterion", ["loss", "error", "variance"], "Serve the worst-off best (MinMaxPCA)."),
 ]

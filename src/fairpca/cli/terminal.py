@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from os.path import realpath, splitext
 from pathlib import Path
@@ -16,6 +16,7 @@ from fairpca._progress import Progress, printable
 
 if TYPE_CHECKING:
     from fairpca._audit.record import Audit, ModelAudit
+    from fairpca._tables.column_roles import Roles
     from fairpca.report import Origin
 
 _COLOURS = {"bad": "red", "warn": "yellow", "plain": None}
@@ -116,12 +117,9 @@ def fill(template: str, **facts: Any) -> str:
     return str(text).rstrip("\n")
 
 
-def about_model(
-    model: Any, columns: Sequence[str], template: str = "model.txt", **facts: Any
-) -> str:
-    """The errors of a model by group, of held-out people if known; ``columns`` name the groups."""
+def about_model(model: Any, roles: Roles) -> str:
+    """The errors of a model by group, of held-out people if known, and what it is."""
     from fairpca._audit.record import group_name
 
-    names = [group_name(label, columns) for label in model.groups_]
-    facts |= {"model": model, "names": names, "group_columns": " and ".join(columns)}
-    return fill(template, **facts)
+    names = [group_name(label, roles.groups) for label in model.groups_]
+    return fill("model.txt", model=model, names=names, roles=roles)

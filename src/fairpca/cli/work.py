@@ -42,7 +42,7 @@ from fairpca.cli.terminal import fill
 from fairpca.datasets import load_checkup
 from fairpca.exceptions import noted
 from fairpca.report import Origin, sentences
-from fairpca.report.text import percent, percent_range
+from fairpca.report.text import percent
 
 SCHEMA_VERSION = 2  # version of audit.schema.json, the format of --json
 EXCEEDED, CANNOT_JUDGE = 1, 3  # exit codes
@@ -52,9 +52,9 @@ _MOST_COLUMNS, _FEW_SUBSETS = 100, 5000  # so the page's section on columns take
 #: Why columns have no role: words for some codes of the reader of tables.
 _NOT_USED = {
     "text": "no numbers (--encode uses text)",
-    "identifier": "looks like an id (--features uses it)",
-    "row numbers": "looks like row numbers (--features uses it)",
-    "index": "a column without a name, as pandas writes its index",
+    "identifier": "probably an id (--features uses it)",
+    "row numbers": "probably row numbers (--features uses it)",
+    "index": "without a name, as pandas writes its index",
 }
 
 
@@ -78,8 +78,8 @@ def estimator_of(asked: Asked, sizes: NDArray[np.int64]) -> FairProjection:
     return for_sizes(FairPCACV(r, **folds, **given, **shared), sizes)
 
 
-def fit(asked: Asked, path: Path, show: Progress) -> tuple[Any, Sequence[str], list[str]]:
-    """Fit and save a model; returns it, the columns of its groups, and cautions and notes."""
+def fit(asked: Asked, path: Path, show: Progress) -> tuple[Any, Roles, list[str]]:
+    """Fit and save a model; returns it, the roles of the columns, and cautions and notes."""
     with prepared_table(asked, show, whole=False) as (prepared, _), noted() as caught:
         show("fitting")
         model = estimator_of(asked, prepared.moments.counts)
@@ -92,7 +92,7 @@ def fit(asked: Asked, path: Path, show: Progress) -> tuple[Any, Sequence[str], l
         cautions.append(f"{said.headline} {said.to_do}")
     lines = [f"! {text}" for text in (*cautions, *said.notices)]
     lines += [*sentences.left_out(found), *_notes(prepared)]
-    return model, prepared.roles.groups, lines
+    return model, prepared.roles, lines
 
 
 def judge(
@@ -190,7 +190,7 @@ def compare(found: AnyAudit, gate: Asked) -> tuple[int, str]:
         return CANNOT_JUDGE, "This cannot be judged on the rows that the model was fitted to."
     label = label if above else found.verdict.group
     facts = {"audit": found, "gate": gate, "above": above, "label": label, "gap": gaps[label]}
-    line = fill("gate.txt", words=sentences, percent_range=percent_range, **facts)
+    line = fill("gate.txt", words=sentences, **facts)
     return EXCEEDED if above else 0, line
 
 

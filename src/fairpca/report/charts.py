@@ -99,8 +99,7 @@ def _rates(audit: AnyAudit) -> dict[str, Any]:
         for seen in audit.outcomes or ()
         if seen.name in names
     ]
-    title = "difference between the groups"
-    return {"kind": "intervals", "title": title, "unit": 1, "marks": marks}
+    return {"kind": "intervals", "title": "difference between groups", "unit": 1, "marks": marks}
 
 
 def _columns(audit: AnyAudit, weights: list[Array], errors: list[Array]) -> dict[str, Any]:

@@ -138,13 +138,10 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
     for step, left in zip(steps, apart, strict=True):
         step["left"] = figure(left, apart[0])
     at_end = 0 < place == len(steps) - 1
+    names = enumerate(group_names(audit).values())
     return {
         "steps": steps,
-        "groups": [
-            (g, name)
-            for g, name in enumerate(group_names(audit).values())
-            if audit.groups[g].judged
-        ],
+        "groups": [(g, name) for g, name in names if audit.groups[g].judged],
         "start": place,
         "held_out": seen is not path,
         "beyond": at_end and path.parity_reached and apart[place] < apart[0] / 5,

@@ -13,10 +13,10 @@ from typing import Any
 from fairpca._audit.record import AnyAudit, Audit
 from fairpca._progress import printable
 from fairpca.path import TradeoffPath
+from fairpca.report import text
 from fairpca.report.charts import RATES, javascript
 from fairpca.report.context import Origin, context
 from fairpca.report.sentences import about, about_scores, say
-from fairpca.report.text import aligned, counted, display_names, figure, in_a_row, percent, worse
 
 
 def render(
@@ -58,9 +58,9 @@ def as_html(audit: AnyAudit) -> str:
 
 def path_as_text(path: TradeoffPath) -> str:
     """Where the named methods end on the frontier, as text."""
-    size = f"{len(path.disparity)} points, {counted(path.n_components, 'component')}"
-    lines = [f"TradeoffPath of {size}, {counted(len(path.groups), 'group')}"]
-    groups = display_names(path.groups.tolist(), 12)
+    size = f"{len(path.disparity)} points, {text.counted(path.n_components, 'component')}"
+    lines = [f"TradeoffPath of {size}, {text.counted(len(path.groups), 'group')}"]
+    groups = text.display_names(path.groups.tolist(), 12)
     marks = {"on the training rows": path.marks}
     if path.held_out is not None:
         marks = {"for held-out people": path.held_out.marks} | marks
@@ -71,10 +71,10 @@ def path_as_text(path: TradeoffPath) -> str:
         for name, point in points.items():
             overall = point.reconstruction_error
             above = overall / start - 1 if start > 1e-12 * unit else 0.0
-            errors = [figure(error, unit) for error in point.group_errors.tolist()]
-            difference = figure(point.disparity, unit)
-            rows.append([name, difference, figure(overall, unit), percent(above), *errors])
-        lines += [where, aligned("\n".join("\t".join(row) for row in rows)).rstrip()]
+            errors = [text.figure(error, unit) for error in point.group_errors.tolist()]
+            apart = text.figure(point.disparity, unit)
+            rows.append([name, apart, text.figure(overall, unit), text.percent(above), *errors])
+        lines += [where, text.aligned("\n".join("\t".join(row) for row in rows)).rstrip()]
     return "\n".join(lines)
 
 
@@ -99,18 +99,19 @@ def environment(package: str = "fairpca.report") -> Any:
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    own = (aligned, counted, display_names, figure, in_a_row, percent, printable, repr)
+    own = [text.aligned, text.counted, text.difference, text.display_names, text.figure]
+    own += [text.in_a_row, text.percent, text.percent_range, printable, repr]
     environment.filters |= {function.__name__: function for function in own}
-    environment.filters |= {"markdown": _markdown, "worse": lambda value: worse(value)[0]}
+    environment.filters |= {"markdown": _markdown, "worse": lambda value: text.worse(value)[0]}
     # No line ends within "33 %" or "sex = 1".
-    environment.filters["unbroken"] = lambda text: re.sub(" (?=%|= )|(?<= =) ", "\u00a0", text)
-    environment.filters["capital"] = lambda text: text[0].upper() + text[1:]
+    environment.filters["unbroken"] = lambda said: re.sub(" (?=%|= )|(?<= =) ", "\u00a0", said)
+    environment.filters["capital"] = lambda said: said[0].upper() + said[1:]
     environment.tests["finite"] = isfinite
     environment.globals["vega"] = lambda: javascript().replace("</script", r"<\/script")
     environment.globals["rates"] = {"auc": "AUC", "accuracy": "Accuracy"} | RATES
     return environment
 
 
-def _markdown(text: str) -> str:
+def _markdown(said: str) -> str:
     """Escape a text so that Markdown shows it as it is."""
-    return re.sub(r"([\\`*_{}\[\]<>#|~&])", r"\\\1", printable(text))
+    return re.sub(r"([\\`*_{}\[\]<>#|~&])", r"\\\1", printable(said))

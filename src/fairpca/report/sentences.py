@@ -6,13 +6,12 @@ sentences. Only the command line names its options: what to type comes from
 """
 
 from dataclasses import dataclass
-from math import inf, isfinite
 from typing import Any
 
 from fairpca._audit.record import AnyAudit, Audit, DecidingColumn, Interval, ModelAudit, group_name
 from fairpca._audit.verdict import Case, Reason, Remedy, gaps_of
 from fairpca.report import text
-from fairpca.report.text import counted, figure, in_a_row, percent, worse
+from fairpca.report.text import counted, difference, figure, in_a_row, percent, percent_range, worse
 
 #: How many groups or columns a sentence names before it counts the others.
 _MOST_NAMED, _IN_TABLE = 3, "more groups (see the table)"
@@ -45,9 +44,14 @@ def group_names(audit: AnyAudit, limit: int = 40) -> dict[Any, str]:
     return {row.label: name for row, name in zip(audit.groups, shown, strict=True)}
 
 
+def quoted_names(audit: AnyAudit) -> dict[Any, str]:
+    """The same names for sentences; made once for many groups, because it compares all names."""
+    return {label: f"“{own}”" for label, own in group_names(audit).items()}
+
+
 def name(audit: AnyAudit, label: Any) -> str:
     """A group in a sentence."""
-    return f"“{group_names(audit)[label]}”"
+    return quoted_names(audit)[label]
 
 
 def full_name(audit: AnyAudit, label: Any) -> str:
@@ -103,34 +107,52 @@ def about(audit: AnyAudit) -> str:
 
 def left_out(audit: AnyAudit) -> list[str]:
     """Sentences on the columns and rows that were not looked at."""
-    return [
-        f"{counted(n, 'row') if what == 'rows' else f'Column “{name}”'}: left out, {reason}."
-        for what, name, n, reason in audit.left_out
-    ]
+    said, columns = [], dict[str, list[str]]()  # columns by the reason
+    for what, name, n, reason in audit.left_out:
+        if what == "column":
+            columns.setdefault(reason, []).append(f"“{name}”")
+        else:
+            said.append(f"{counted(n, 'row')}: left out, {reason}.")
+    for reason, names in columns.items():
+        start = "Columns" if names[1:] else "Column"
+        said.append(f"{start} {in_a_row(names, 40)}: left out, {reason}.")
+    return said
 
 
 def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
     verdict, gaps = audit.verdict, gaps_of(audit.groups, audit.verdict.by_share)
     label, gap = max(gaps.items(), key=lambda own: own[1].value)
-    headline = f"No group is reliably described worse than {against(audit, verdict.group)}."
+    names = quoted_names(audit)
+    small = [names[row.label] for row in audit.groups if not row.judged]
+    others = against(audit, verdict.group)
+    headline = f"No {'judged ' * bool(small)}group is reliably described worse than {others}."
     if len(audit.groups) == 2:
         first, second = (row.label for row in audit.groups)
         between = f"{full_name(audit, first)} and {name(audit, second)}"
         headline = f"No gap beyond chance between {between}."
+    fares = f"fares worst{' of the judged groups' * bool(small)},"
     lead = (
-        f"The largest difference is {percent(abs(gap.value))} ({name(audit, label)}, "
-        f"{text.percent_range(*gap[1:])}): not conclusive, a gap this size could be random."
+        f"{name(audit, label)} {fares if audit.groups[2:] else 'is described'} "
+        f"{difference(gap.value)} than {against(audit, label)} ({percent_range(*gap[1:])}): not "
+        "conclusive, a gap this size could be random."
     )
     to_do = "Nothing needs to be done."
-    detectable = max(verdict.detectable_gap or inf, 0.001)  # 0.1 % is the least we name
-    if isfinite(detectable):
+    detectable = max(verdict.detectable_gap or 0.0, 0.001)  # 0.1 % is the least we name
+    if detectable > 1:
+        lead += " These rows could miss even a gap of 100 %."
+    else:
         lead += f" With these rows a gap of {percent(detectable)} or more would likely be seen."
-        highest = max(gap.high for gap in gaps.values())
-        if max(detectable, highest) > audit.provenance.thresholds.large_gap:
-            to_do = "Nothing is proven, and a gap that matters could have been missed: "
-            to_do += "judge again when there are more rows."
+    if small:
+        lead += f" Too few rows to judge: {in_a_row(small, _MOST_NAMED, 'more groups')}."
+        to_do = "Nothing needs to be done for the groups that were judged."
+    highest = max(gap.high for gap in gaps.values())
+    if max(detectable, highest) > audit.provenance.thresholds.large_gap:
+        to_do = "Nothing is proven, and a gap that matters could have been missed: judge again "
+        to_do += "when there are more rows."
     if verdict.other_group is not None:  # a notice names the group
         to_do = "Decide which measure applies."
+    if isinstance(audit, ModelAudit) and audit.on_rows_fitted_to:  # as a notice says
+        to_do = "Do not rely on this: judge the model by rows that it was not fitted to."
     return headline, lead, to_do
 
 
@@ -147,21 +169,23 @@ def _gap(audit: AnyAudit) -> tuple[str, str, str]:
         f"{' (a small gap)' if verdict.small else ''}"
     )
     lead = (
-        f"The gap is statistically reliable ({text.percent_range(gap.low, gap.high)}; {row.n:,} of "
+        f"The gap is statistically reliable ({percent_range(gap.low, gap.high)}; {row.n:,} of "
         f"{origin.n_rows:,} people)."
     )
+    names = quoted_names(audit)
     others = [
-        f"{name(audit, label)} {percent(gaps[label].value)} ({audit.group(label).n:,} people)"
+        f"{names[label]} {percent(gaps[label].value)} ({audit.group(label).n:,} people)"
         for label in verdict.worse
         if label != row.label
     ]
     if others:
         lead += f" Also reliably worse off: {in_a_row(others, _MOST_NAMED, _IN_TABLE)}."
     if isinstance(audit, ModelAudit):
-        size, ends = worse(*left)
-        effect = f"Plain PCA of the same size describes the group {size}"
-        effect += f" than {against(audit, row.label)}" + f" ({ends} %)" * bool(ends)
-        effect += ", judged on people left out of its fit; the model may have seen these people."
+        effect = (
+            f"Plain PCA of the same size describes the group {difference(left.value)} than "
+            f"{against(audit, row.label)}, judged on people left out of its fit; the model may "
+            "have seen these people."
+        )
         to_do = (
             "A fitted model is judged as it is, and no remedy is tried. Fit a fair version to the "
             "rows that the model was made from, and judge it in the same way."
@@ -201,6 +225,8 @@ def _remedy(audit: Audit, after: dict[Any, Interval]) -> tuple[str, str]:
         to_do += f" A gap of {percent(left.value)} remains: decide whether it can be accepted."
     if audit.verdict.small:
         to_do = f"The gap is small (below {percent(small_gap)}): decide whether it matters. {to_do}"
+    if audit.verdict.readings_agree is False:  # as a notice says
+        to_do = f"Decide first which of the two measures applies. {to_do}"
     return effect, to_do
 
 
@@ -247,16 +273,16 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
             f"{judged(audit)} describes {best} better than everyone else, but it cannot be judged "
             "who is worse off.",
             f"The others together are described worse: {best} is {percent(-gap.value)} better "
-            f"({text.percent_range(-gap.high, -gap.low)}). None of them is reliably so by itself.",
+            f"({percent_range(-gap.high, -gap.low)}). None of them is reliably so by itself.",
             "Join the other groups, or collect more rows of them, and run again.",
         )
     if reason is Reason.ONE_VALUE_DECIDES:
-        deciding = [column for column in audit.columns if column.decides][:_MOST_NAMED]
+        deciding = [column for column in audit.columns if column.decides]
         one = len(deciding) == 1 and deciding[0].n_rows == 1
         columns = in_a_row([f"“{column.name}”" for column in deciding])
         return (
             f"This cannot be judged yet: {'one value decides' if one else 'few rows decide'}.",
-            " ".join(about_column(audit, column) for column in deciding),
+            " ".join(about_column(audit, column) for column in deciding[:_MOST_NAMED]),
             f"Correct {columns}, or leave {'them' if deciding[1:] else 'it'} out, and run again.",
         )
     if reason is Reason.NOTHING_COMPRESSED:
@@ -264,20 +290,22 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
         part = "component" if getattr(audit, "kept", None) is None else "column"
         return (
             "This cannot be judged: nothing was compressed.",
-            f"{counted(origin.n_components, part)} of {columns} lose nothing, so every "
+            f"Keeping {counted(origin.n_components, part)} of {columns} loses nothing, so every "
             "group is described without error. That is no proof of fairness.",
-            f"Keep fewer {part}s, and run again.",
+            f"{f'Keep fewer {part}s' if origin.n_components > 1 else 'Use more columns'}, and run "
+            "again.",
         )
     rows = sorted(audit.groups, key=lambda row: row.label != origin.reference)
     sizes = [f"{name(audit, row.label)} has {row.n:,}" for row in rows]
-    others, other_way = "all others together have", ""
+    others, other_way = "all others together have", ", or join small groups" * (len(rows) > 2)
     if origin.reference is not None:
-        others, other_way = "the reference group has", ", or name another reference group"
+        others = "the reference group has"
+        other_way += ", or name another reference group"
     return (
         "This cannot be judged yet: too few people.",
         f"A group is judged if it has {origin.thresholds.judge_from} rows or more, and {others} as "
         f"many: {in_a_row(sizes, _MOST_NAMED, 'more groups')}.",
-        f"Collect more rows, or join small groups{other_way}.",
+        f"Collect more rows{other_way}.",
     )
 
 
@@ -307,10 +335,10 @@ def _gains_and_payments(audit: AnyAudit) -> str:
     """Who gains and who pays under the alternative, and what may be chance."""
     changes = [(row, row.change) for row in audit.groups if row.change is not None]
     changes.sort(key=lambda pair: (pair[1].value > 0, -abs(pair[1].value)))
+    names = quoted_names(audit)
     named: dict[bool, list[str]] = {True: [], False: []}  # by whether the change is reliable
     for row, change in changes:
-        size = f"{percent(abs(change.value))} {'better' if change.value < 0 else 'worse'}"
-        named[change.direction != 0].append(f"{name(audit, row.label)} {size}")
+        named[change.direction != 0].append(f"{names[row.label]} {difference(change.value)}")
     said, could_be = (in_a_row(texts, _MOST_NAMED, _IN_TABLE) for texts in named.values())
     return f"{said}; {could_be} could be chance" if said and could_be else said or could_be
 
@@ -327,18 +355,25 @@ def _notices(audit: AnyAudit) -> list[str]:
             f"In absolute terms {first} fares reliably worse; relative to how much each group "
             f"varies, {second} does. Decide which applies before acting."
         )
+    paying, affecting, names = [], [], quoted_names(audit)
     for row in audit.groups:
-        few = f"{name(audit, row.label)} has {counted(row.n, 'row')}: too few to judge"
+        own, people = names[row.label], counted(row.n, "row")
+        pays = f"{percent(row.change_estimate)} more error"
         if row.label in verdict.unjudged_payers:
-            pays = f"its error rises by {percent(row.change_estimate)} under the fair version"
-            said.append(f"{few}, yet {pays}. Join it to another group or look at it by itself.")
+            paying.append(f"{own} ({people}, {pays})")
         elif row.n < least and row.compared and changed:
-            said.append(f"{few}, yet it affects the result. Merge or exclude it.")
+            affecting.append(f"{own} ({people})")
         elif row.label in verdict.payers and not row.compared:
             said.append(
-                f"{name(audit, row.label)} was set aside when the fair version was made, and pays "
-                f"{percent(row.change_estimate)} more error for it."
+                f"{own} was set aside when the fair version was made, and pays {pays} for it."
             )
+    for do, small, advice in (
+        ("pay for the fair version", paying, "Join them to other groups or look at them apart."),
+        ("affect the result", affecting, "Merge or exclude them."),
+    ):
+        if small:
+            listed = in_a_row(small, _MOST_NAMED, _IN_TABLE)
+            said.append(f"Too few people to judge, yet they {do}: {listed}. {advice}")
     if verdict.reason is not Reason.TOO_FEW_ROWS:
         said += [about_column(audit, column) for column in audit.columns if not column.decides]
     if isinstance(audit, Audit):

@@ -49,27 +49,38 @@ def _in_percent(share: float) -> str:
 
 
 def percent_range(low: float, high: float) -> str:
-    """An interval of shares in a sentence, where the unit follows each end: "21 % to 44 %"."""
+    """The interval of a difference: "21 % to 44 %", or "34 % better to 116 % worse"."""
+    if low < 0 < high:
+        return f"{_in_percent(-low)} % better to {_in_percent(high)} % worse"
     return f"{_in_percent(low)} % to {_in_percent(high)} %"
 
 
+def difference(change: float) -> str:
+    """A relative difference of errors in a sentence: "33 % worse"."""
+    return f"{percent(abs(change))} {'better' if change < 0 else 'worse'}"
+
+
 def worse(change: float, low: float | None = None, high: float | None = None) -> tuple[str, str]:
-    """A relative difference of errors as "worse" or "better", and its interval in these words.
+    """A relative difference of errors for a table, and its interval in the same words.
 
     Examples
     --------
     >>> worse(0.33, 0.21, 0.44), worse(-0.25, -0.31, -0.17), worse(0.0), worse(float("nan"))
     (('33 % worse', '21 to 44'), ('25 % better', '17 to 31'), ('no change', ''), ('', ''))
+    >>> worse(-0.16, -0.52, 0.54)
+    ('16 % better', '52 better to 54 worse')
     """
     if not isfinite(change):
         return "", ""
     if change == 0 and not low and not high:
         return "no change", ""
-    text = f"{percent(abs(change))} {'better' if change < 0 else 'worse'}"
+    text = difference(change)
     if low is None or high is None or not isfinite(high - low):
         return text, ""
-    ends = [_in_percent(end) for end in ((-high, -low) if change < 0 else (low, high))]
-    return text, " to ".join(ends) if ends != ["0", "0"] else ""
+    if {_in_percent(low), _in_percent(high)} == {"0"}:
+        return text, ""
+    ends = percent_range(-high, -low) if high <= 0 else percent_range(low, high)
+    return text, ends.replace(" %", "")
 
 
 def figure(value: float, unit: float = 1.0) -> str:

@@ -37,7 +37,7 @@ function follow() {
   const i = Number(slider.value), step = path.steps[i], said = [];
   for (const cell of document.querySelectorAll("[data-group]")) {
     cell.textContent = change(step.changes[Number(cell.dataset.group)]);
-    said.push(`${cell.previousElementSibling.textContent.trim()} ${cell.textContent}`);
+    said.push(`${cell.previousElementSibling.lastChild.textContent} ${cell.textContent}`); // without the mark
   }
   document.querySelector("[data-cost]").textContent = inPercent(step.cost);
   for (const cell of document.querySelectorAll("[data-step]")) cell.textContent = step[cell.dataset.step];
