@@ -102,7 +102,7 @@ def about(audit: AnyAudit) -> str:
     if isinstance(audit, Audit) and audit.kept is not None:
         return f"{sizes}, {own.n_components} of them kept, chosen here"
     whose = "PCA fitted here" if own.fitted_here else "a model judged as it is"
-    return f"{sizes} kept in {counted(own.n_components, 'component')}, {whose}"
+    return f"{sizes} reduced to {counted(own.n_components, 'component')}, {whose}"
 
 
 def left_out(audit: AnyAudit) -> list[str]:
