@@ -10,6 +10,7 @@ from helpers.tables import as_table
 
 from fairpca import FairPCA, GroupMoments, read_table
 from fairpca._tables import read
+from fairpca.exceptions import TableError
 
 
 def test_csv_types_are_not_fixed_by_the_first_rows(data, tmp_path, monkeypatch):
@@ -146,7 +147,10 @@ def test_files_with_other_columns_are_refused_with_the_way_out(tmp_path):
     (tmp_path / "b.csv").write_text("g,more,y,x\na,,7,8\nb,,9,4\n")
     with pytest.raises(ValueError, match=r"b\.csv does not begin with the same line as .*a\.csv"):
         read_table(tmp_path, "g")
-    query = f"FROM read_csv(['{tmp_path}/a.csv', '{tmp_path}/b.csv'], union_by_name=true)"
+    paths = f"['{tmp_path}/a.csv', '{tmp_path}/b.csv']"
+    with pytest.raises(TableError, match=r"read_csv guesses types .*sample_size=-1"):
+        read_table(f"FROM read_csv({paths}, union_by_name=true)", "g")
+    query = f"FROM read_csv({paths}, union_by_name=true, comment='', sample_size=-1)"
     table = read_table(query, "g", features=["x", "y"])
     assert table.data.to_pydict() == {"x": [1, 3, 8, 4], "y": [2, 5, 7, 9]}
     (tmp_path / "b.csv").write_text("x,g\n1,a\n")

@@ -202,12 +202,10 @@ def choose_roles(
     chosen = [*named, *(name for name, reason in reasons.items() if not reason)]
     left_out = dict.fromkeys(dropped, "asked") | {n: why for n, why in reasons.items() if why}
     blank = [name for name, why in left_out.items() if why == "empty"]
-    for batch in table.batches(labels=blank) if blank else ():  # the first rows tell not enough
-        for name, column in zip(blank, batch.columns, strict=True):
-            late = {str(value).strip() for value in column.drop_null().unique().to_pylist()}
-            if late.difference(table.missing):
-                fact = f"{name!r} is blank in the first rows of {table.name}, but not later"
-                raise TableError("categories", fact, f"leave it out, drop=[{name!r}]", column=name)
+    for name, late in _labels_in(table, blank).items():  # the first rows tell not enough
+        if {value.strip() for value in late}.difference(table.missing):
+            fact = f"{name!r} is blank in the first rows of {table.name}, but not later"
+            raise TableError("categories", fact, f"leave it out, drop=[{name!r}]", column=name)
     texts = [name for name in chosen if encode and table.columns[name].kind == "text"]
     numbers = [name for name in chosen if name not in texts]
     refuse_text(table, [*numbers, *filter(None, [sample_weight])])
@@ -234,9 +232,8 @@ def _reason(column: Column, encode: bool) -> str:
 def refuse_text(table: Table, names: Iterable[str]) -> None:
     """Refuse columns that do not hold numbers."""
     for column in (table.columns[name] for name in names):
-        if column.odd:
-            row, value = column.odd
-            raise table.odd_value(column.name, value, table.place_of(row))
+        if column.odd and (error := table.odd_value([column.name])):
+            raise error
         if column.kind not in ("number", "empty"):
             fact = f"{table.name} has columns that are not numbers: {column.name!r} ({column.kind})"
             raise TableError("no_features", fact, "drop or encode them, or name others")

@@ -120,7 +120,8 @@ def _files_at(given: Any) -> list[TableFile]:
         known = _NAMED_FORMATS.get(path.suffix.lower()) or _format_of(path)
         if known is None:
             fact = f"the ending of {path} does not tell its format ({', '.join(_FORMATS)})"
-            advice = f"rename it, or name its reader in a query: SELECT * FROM read_csv({text!r})"
+            advice = "rename it, or name its reader in a query: "
+            advice += f"SELECT * FROM read_csv({text!r}, comment='', sample_size=-1)"
             raise TableError("format", fact, advice)
         return [TableFile(path, text, known)]
     if glob.has_magic(text) and (matches := glob.glob(text, recursive=True)):
@@ -132,6 +133,12 @@ def _files_at(given: Any) -> list[TableFile]:
     if "://" in text:
         advice = "it is an address, so download the file first"
     raise NoFileError("no_file", f"there is no file or folder {text!r}", advice)
+
+
+def is_file_name(name: str) -> bool:
+    """Whether a name in a query is that of files, by its ending."""
+    *_, last = ["", *Path(name.lower()).suffixes]
+    return _format_of(Path(name)) is not None or _NAMED_FORMATS.get(last, "") in ("excel", "csv")
 
 
 def _paths_below(folder: Path) -> Iterator[Path]:

@@ -99,7 +99,7 @@ def _frame_roles(frame: Any, **names: Any) -> Roles:
     columns = {}
     for name, kind in frame.dtypes:
         number = kind in _NUMBERS or kind.startswith("decimal")
-        columns[name] = Column(name, "number" if number else "text", name, name, name)
+        columns[name] = Column(name, "number" if number else "text", *[name] * 4)
     rows = {"batches": lambda **_: ()}  # none are looked at
     table = cast(Table, SimpleNamespace(columns=columns, name=_SOURCE, **rows))
     if not names.get("sensitive_features", True):
