@@ -69,7 +69,7 @@ SPELLINGS = [
     "FROM 'p.csv' t",
     "FROM 'one.csv' k, 'p.csv' t",
     "FROM('p.csv') t",
-    "FROM/**/\"p.csv\" t",
+    'FROM/**/"p.csv" t',
     "FROM 'it''s.csv' t",
     "FROM (TABLE 'p.csv') t",
     "FROM p.csv t",
@@ -90,7 +90,7 @@ def test_no_spelling_loses_lines_or_writes_over_its_file(spelling):
         assert read_table(query, "g").data["a"].to_pylist() == [1.5, 3, 5, 1]
     except TableError as error:
         assert error.problem == "query"  # noqa: PT017
-        assert "'people" in error.advice  # noqa: PT017
+        assert "FROM 'people" in error.advice  # noqa: PT017
     fair = FairPCA(1).fit(np.array([[1.0], [2.0], [4.0]]), sensitive_features=["x", "y", "x"])
     for path in ("p.csv", "it's.csv"):
         before = Path(path).read_text()
@@ -129,8 +129,10 @@ def test_damage_is_told_as_for_a_path():
     with pytest.raises(TableError, match=r"line 42 of r\.csv has 1 values where"):
         read_table("SELECT * FROM 'r.csv'", "g")
     Path("l.csv").write_bytes("größe,g\n1,f\n2,m\n".encode("latin-1"))
-    with pytest.raises(TableError, match=r"l\.csv is not UTF-8 text.*say how it is read"):
+    with pytest.raises(TableError, match=r"l\.csv is not UTF-8 text.*encoding='latin-1'"):
         read_table("SELECT * FROM 'l.csv'", "g")
+    read = read_table("SELECT * FROM 'l.csv'", "g", encoding="latin-1")
+    assert read.feature_names == ["größe"]
     with pytest.raises(TableError, match=r"no file or folder 'nowhere\.csv'"):
         read_table("SELECT * FROM 'nowhere.csv'", "g")
 
@@ -138,3 +140,13 @@ def test_damage_is_told_as_for_a_path():
 def test_text_files_of_any_ending_are_found():
     write("p.txt", x=NUMBERS, g=GROUPS)
     assert read_table("SELECT * FROM 'p.txt'", "g").data["x"].to_pylist() == NUMBERS.tolist()
+
+
+def test_outputs_of_a_report_do_not_replace_the_files_of_its_query():
+    from helpers.command import run
+
+    write("emp.csv", x=NUMBERS, y=NUMBERS[::-1], g=GROUPS)
+    before = Path("emp.csv").read_text()
+    query = "SELECT * FROM emp.csv"
+    run("audit", query, "-g", "g", "-r", "1", "--json", "emp.csv", cwd=".", code=2)
+    assert Path("emp.csv").read_text() == before

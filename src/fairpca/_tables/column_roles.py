@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairpca._tables.files import first_names, refuse_twin_names, refuse_unknown
+from fairpca._tables.files import first_names, is_number, refuse_twin_names, refuse_unknown
 from fairpca._tables.read import HEAD_ROWS, Column, Table, head_rows
 from fairpca._typing import Array
 from fairpca.exceptions import TableError
@@ -139,9 +139,9 @@ def _profile(
     distinct = np.unique(np.append(known, [least, largest]))
     found = []
     for values in (distinct, distinct[::-1]):  # codes may stand at either end, up to three of them
-        n_codes = 0
+        n_codes, end = 0, values[max(4, len(values) - 4)] if len(values) > _FEW else values[-1]
         for n, (value, following) in enumerate(pairwise(values[:4].tolist()), start=1):
-            far = abs(value - following) > _FAR * abs(following - values[-1])
+            far = abs(value - following) > _FAR * abs(following - end)
             if len(values) > _FEW and far and abs(value - median) > _FAR * spread:
                 n_codes = n
         for value in values[:n_codes].tolist():
@@ -279,5 +279,6 @@ def twin_labels(labels: Iterable[str]) -> list[tuple[str, ...]]:
     """Labels that differ only by case or blanks."""
     alike = defaultdict(list)
     for label in sorted(labels):
-        alike[" ".join(label.casefold().split())].append(label)
+        folded = " ".join(label.casefold().split())
+        alike[f"{float(folded):g}" if is_number(folded) else folded].append(label)
     return [tuple(group) for group in alike.values() if len(group) > 1]

@@ -107,6 +107,9 @@ def decode(batch: Any, roles: Roles) -> Block:
             complete &= ~gap
     for name in roles.groups if roles.missing_group is not None else ():
         codes, labels = coded[name]
+        if roles.missing_group in labels:
+            fact = f"missing_group={roles.missing_group!r} is a group of column {name!r} already"
+            raise TableError("missing", fact, "pass another name", row=0)
         coded[name] = CodedLabels(codes % len(labels), [*labels[:-1], roles.missing_group])
     for name, (codes, _) in (*coded.items(), *texts.items()):
         missing |= {name: codes < 0} if (codes < 0).any() else {}
@@ -137,10 +140,10 @@ def decode(batch: Any, roles: Roles) -> Block:
 def _labels(column: Any) -> CodedLabels:
     """Codes and labels of a column; -1 codes a missing label, and the last label is None."""
     coded = column if hasattr(column, "indices") else column.dictionary_encode()
-    labels = coded.dictionary.to_pylist()
     codes = coded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
-    nan = [i for i, label in enumerate(labels) if label is None or label != label]
-    return CodedLabels(np.where(np.isin(codes, nan), -1, codes) if nan else codes, [*labels, None])
+    labels = [None if label != label else label for label in [*coded.dictionary.to_pylist(), None]]
+    gaps = [i for i, label in enumerate(labels) if label is None]
+    return CodedLabels(np.where(np.isin(codes, gaps), -1, codes), labels)
 
 
 def _indicators(
@@ -384,8 +387,9 @@ def prepare(
     than ``rows_up_to`` bytes.
     """
     table = open_table(data)
-    if impute not in (None, "median"):
-        raise ValueError(f"impute={impute!r} is not known; pass 'median'.")
+    if impute not in (None, "median") or (impute and keep_missing):
+        given = f"impute={impute!r}" + " with keep_missing=True" * keep_missing
+        raise ValueError(f"{given} is not known; pass impute='median' or keep_missing=True.")
     progress("looking at the columns")
     roles, left_out, profiles = judge_columns(table, whole, warns, fitted=fitted, **columns)
     if fitted is None and (impute or keep_missing):
@@ -431,6 +435,11 @@ def _refuse_lost(table: Table, summing: Summing, record: Record) -> None:
         error = missing_values(table, summing.roles, record)
         what = f"every row of {first_names(lost)}" if lost else "more than half of the rows"
         raise error.at(f"{what} would be left out")
+    moments = summing.moments
+    weightless = [n for n in sort_labels([*summing.sizes]) if n not in moments.groups]
+    if moments.n_features and weightless:
+        fact = f"every row of {first_names(weightless)} has the weight 0"
+        raise TableError("weight", fact, "leave such rows out in a query, or weigh them")
 
 
 def _joined(roles: Roles, blocks: Sequence[Block]) -> tuple[Any, ...]:

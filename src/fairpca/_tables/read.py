@@ -27,7 +27,7 @@ import numpy as np
 
 from fairpca._blas import blas_threads
 from fairpca._tables import files
-from fairpca._tables.files import TableFile, damaged, duckdb, pa, refuse_unknown
+from fairpca._tables.files import TableFile, damaged, duckdb, pa, refuse_twin_names, refuse_unknown
 from fairpca.exceptions import TableError
 
 Kind = Literal["number", "text", "date", "empty", "other"]
@@ -50,7 +50,6 @@ _NUMERAL = (
 _WHOLE, _ZEROS = r"-?(0|[1-9]\d{0,17})", r"-?0\d+"
 _BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))
 _FILE = "fairpca_file"  # the column with the path of a row's file
-_READER = "read_csv('people.csv', comment='', sample_size=-1)"
 _CONVERSION = "Conversion Error"  # how the message begins, whatever the class
 _ERRORS = (duckdb.Error, pa.ArrowException, OSError)
 
@@ -100,13 +99,10 @@ def is_query(text: Any) -> bool:
 
 
 def input_paths(data: Any) -> list[str]:
-    """The files and folders that are read, as absolute paths; of a query those that it quotes."""
+    """The files and folders that are read, as absolute paths; of a query those that it names."""
     if isinstance(data, Mapping):
         return []
-    given = files.list_of(data)
-    if is_query(data):
-        texts = re.findall(r"""'((?:[^']|'')+)'|"((?:[^"]|"")+)\"""", data)
-        given = [one.replace("''", "'") or two.replace('""', '"') for one, two in texts]
+    given = ["".join(names) for names in _files_in(data)] if is_query(data) else files.list_of(data)
     found = {path for name in map(str, given) for path in (name, *glob.glob(name, recursive=True))}
     return [path if path == "-" else os.path.abspath(path) for path in sorted(found)]
 
@@ -123,10 +119,6 @@ def open_table(data: Any, **options: Any) -> Table:
         table.files = [TableFile(path, "the data", "parquet")]
         _define_parquet(table)
     elif is_query(data):
-        usual = Reading(missing_values=reading.missing_values)
-        if given := [f"{n}=" for n, value in vars(reading).items() if value != getattr(usual, n)]:
-            fact = f"a query says by itself how files are read, without {', '.join(given)}"
-            raise TableError("query", fact, f"use SELECT * FROM {_READER}")
         table = Table("the query", reading, input_paths(data))
         _define_query(table, data)
     else:
@@ -137,6 +129,7 @@ def open_table(data: Any, **options: Any) -> Table:
 
 def _file_table(data: Any, reading: Reading, query: Table | None = None) -> Table:
     """A database, or a table of files, which may be part of a query."""
+    data = files.list_of(data)
     found = files.find_files(data)
     first, *others = [file.name for file in found]
     kind = found[0].format
@@ -144,10 +137,15 @@ def _file_table(data: Any, reading: Reading, query: Table | None = None) -> Tabl
         table = Table(first, reading, [found[0].path], str(found[0].path))
         _define_query(table, reading.query)
         return table
-    for option, fits in {"query": "a DuckDB database", "sheet": "a spreadsheet"}.items():
-        if getattr(reading, option) is not None and (option, kind) != ("sheet", "excel"):
+    for option, (fits, *kinds) in {
+        "query": ["a DuckDB database"],
+        "sheet": ["a spreadsheet", "excel"],
+        "encoding": ["text", "csv", "tsv"],
+        "header": ["text or a spreadsheet", "csv", "tsv", "excel"],
+    }.items():
+        if getattr(reading, option) != getattr(Reading, option) and kind not in kinds:
             fact = f"{option}= is for {fits}, and {first} is none"
-            raise TableError(option, fact, "leave it out; a query names its file itself")
+            raise TableError(option, fact, "leave it out")
     more = f" and {others[0] if len(others) == 1 else f'{len(others)} more'}" if others else ""
     for file in found:
         if file.partition.keys() != found[0].partition.keys():
@@ -156,12 +154,16 @@ def _file_table(data: Any, reading: Reading, query: Table | None = None) -> Tabl
     table = Table(first + more, reading, input_paths(data), query=query)
     table.files = found
     (_define_parquet if kind in ("parquet", "arrow") else _define_text)(table)
+    keys = {
+        part.partition("=")[0] for file in found for part in file.path.parts[:-1] if "=" in part
+    }
+    if found[0].partition:  # DuckDB reads the whole path
+        refuse_twin_names(table.name, [*table.columns, *keys], "rename the column, or the folder")
     for key in found[0].partition:
         numbers = all(files.is_number(file.partition.get(key, "")) for file in found)
         sql = _identifier(key)
-        kind: Kind = "number" if numbers else "text"
-        number = f"CAST({sql} AS DOUBLE)"
-        table.columns[key] = Column(key, kind, sql, number, sql, sql, usual=False)
+        column = Column(key, "text", sql, f"CAST({sql} AS DOUBLE)", sql, sql, usual=False)
+        table.columns[key] = replace(column, kind="number") if numbers else column
     return table
 
 
@@ -191,12 +193,12 @@ class Table:
         self._text_columns: Sequence[str] = ()  # SQL: all columns of text files
         self._nulls = set(_FREQUENT)  # texts for missing values, with others of the first rows
         self._parts: list[Table] = []  # the files that a query names
+        self._folder: str = tempfile.mkdtemp(prefix="fairpca-") if query is None else query._folder
+        shared = None if query is None else query._connection
+        self._connection: Any = shared or _connect(database, self._folder)
         if query is not None:
-            self._folder, self._connection = query._folder, query._connection
             return
-        self._folder = tempfile.mkdtemp(prefix="fairpca-")
         self._cleanup = finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        self._connection = _connect(database, self._folder)
         for macro in _macros(self.missing) if database == ":memory:" else ():
             self._connection.execute(f"CREATE MACRO {macro}")
 
@@ -278,15 +280,18 @@ class Table:
 
     def place_of(self, row: int) -> str:
         """The place of a row, counted from 1, as "line 7 of people.csv"."""
-        file = _FILE if self.files else "NULL"
-        unit, first = ("line", self._reading.header) if self._text_columns else ("row", 0)
+        paths = _FILE if self.files else "NULL"
         found = self._rows(
-            f"SELECT file, {row} - min(n) + 1 FROM (SELECT {file} AS file, row_number() OVER () AS "
-            f"n FROM {self._source()}) GROUP BY file HAVING {row} BETWEEN min(n) AND max(n)"
+            f"SELECT file, {row} - min(n) + 1 FROM (SELECT {paths} AS file, "
+            f"row_number() OVER () AS n FROM {self._source()}) "
+            f"GROUP BY file HAVING {row} BETWEEN min(n) AND max(n)"
         )
-        names = {str(file.path): file.name for file in self.files}
-        (path, within) = found[0]
-        return f"{unit} {within + first} of {names.get(path, self.name)}"
+        path, n = found[0]
+        file = next((file for file in self.files if str(file.path) == path), None)
+        place = file.name if file else self.name
+        if file is None or not self._text_columns:
+            return f"row {n} of {place}"
+        return f"line {files.line_of(file, n - 1 + self._reading.header)} of {place}"
 
     def odd_value(self, names: Sequence[str], as_text: bool = True) -> TableError | None:
         """The error for the first text among the numbers of these columns, if there is one."""
@@ -333,8 +338,12 @@ class Table:
         """Allow more memory if there are many columns: a vector of each must fit."""
         self._connection.execute(f"SET memory_limit='{max(_MEMORY, 2 * n_columns)}MB'")
 
-    def _define_view(self, name: str) -> None:
+    def _define_view(self, schema: str, name: str) -> None:
         """Let a query find these files under a name, with types that lose nothing."""
+        view = _identifier(name)
+        if schema:
+            view = f"{_identifier(schema[:-1])}.{view}"
+            self._rows(f"CREATE SCHEMA IF NOT EXISTS {_identifier(schema[:-1])}")
         sql = {column.name: column.typed for column in self.columns.values()}
         unknown = [self.columns[name] for name, typed in sql.items() if not typed]
         kinds = [
@@ -348,7 +357,7 @@ class Table:
             sql[column.name] = column.label if zeros else exact
         listed = ", ".join(f"{value} AS {_identifier(name)}" for name, value in sql.items())
         source = self._source(as_text=False)
-        self._rows(f"CREATE OR REPLACE VIEW {name} AS SELECT {listed} FROM {source}")
+        self._rows(f"CREATE VIEW {view} AS SELECT {listed} FROM {source}")
 
     def _rows(self, sql: str, as_dicts: bool = False) -> list[Any]:
         try:
@@ -462,32 +471,22 @@ def _define_query(table: Table, query: str | None) -> None:
         first = ".".join(map(_identifier, known[0]))
         fact = f"{table.name} is a database with the tables {names}"
         raise TableError("query", fact, f"pass query='SELECT * FROM {first}'")
-    (tree,) = table._rows(f"SELECT json_serialize_sql({quoted(query)}::VARCHAR)")[0]
-    nodes: list[dict[str, Any]] = []
-    tree = json.loads(tree, object_hook=lambda node: nodes.append(node) or node)
-    if len(tree.get("statements", ())) != 1:
-        fact = tree.get("error_message") or f"these are {len(tree['statements'])} statements"
-        raise TableError("query", fact, "pass one SELECT statement")
+    nodes = _nodes_of(query)
     functions = {node["function_name"] for node in nodes if "function_name" in node}
-    options = {name for node in nodes for name in node.get("column_names", ())}
-    safe = "comment" in options and options & {"sample_size", "columns", "all_varchar"}
-    if functions & {"read_csv", "read_csv_auto", "sniff_csv"} and not safe:
-        fact = "read_csv guesses types by the first rows, and may skip lines that begin with #"
-        advice = f"write FROM 'people.csv', which is read like a path, or {_READER}"
-        raise TableError("query", fact, advice)
+    if readers := [name for name in functions if re.match(r"read_|sniff_|query|.*scan", name)]:
+        fact = f"{readers[0]} lets DuckDB guess what a file holds"
+        raise TableError("query", fact, "name the file itself, SELECT * FROM 'people.csv'")
     kinds = {node["type"] for node in nodes if isinstance(node.get("type"), str)}
     mixes = kinds & {"JOIN", "DISTINCT_MODIFIER", "SET_OPERATION_NODE"}
     mixes |= {"GROUP" for node in nodes if node.get("group_expressions")}
     draws = "random" in functions or any(node.get("sample") for node in nodes)
     modifiers = [modifier["type"] for node in nodes for modifier in node.get("modifiers", ())]
     table.unordered = bool(draws or (mixes and "ORDER_MODIFIER" not in modifiers))
-    if table._reading.query is None:  # not in a database
-        for node in nodes:
-            if node.get("type") == "BASE_TABLE":
-                _define_part(table, *filter(None, (node["schema_name"], node["table_name"])))
-    reads = any(name.startswith("read_") for name in functions)
-    allowed = [path for path in table.inputs if reads and os.path.isfile(path)]
-    allowed += [os.path.abspath(file.path) for part in table._parts for file in part.files]
+    for schema, name in _files_in(query) if table._reading.query is None else ():
+        part = _file_table(schema + name, table._reading, table)
+        part._define_view(schema, name)
+        table._parts.append(part)
+    allowed = [os.path.abspath(file.path) for part in table._parts for file in part.files]
     table._connection.execute(
         f"SET GLOBAL allowed_paths={_texts(allowed)}; SET GLOBAL enable_external_access=false"
     )
@@ -496,23 +495,31 @@ def _define_query(table: Table, query: str | None) -> None:
     table._define(f"({text[:end].decode()}\n)")
 
 
-def _define_part(table: Table, *names: str) -> None:
-    """Define a view of the files that a query names; DuckDB takes p.csv for schema and table."""
-    path, view = ".".join(names), ".".join(map(_identifier, names))
-    if not files.is_file_name(path):
-        return
-    try:
-        part = _file_table(path, Reading(missing_values=table.missing), table)
-        table._rows(
-            f"CREATE SCHEMA IF NOT EXISTS {_identifier(names[0])}" if names[1:] else "SELECT 1"
-        )
-        part._define_view(view)
-    except TableError as error:
-        own = error.problem in ("no_file", "odd_value", "ragged", "quote", "damaged")
-        advice = error.advice if own else f"say how it is read, SELECT * FROM {_READER}"
-        raise TableError("query", error.fact, advice) from error
-    table._parts.append(part)
-    table.inputs += part.inputs
+def _nodes_of(query: str) -> list[dict[str, Any]]:
+    """The parts of a query as DuckDB parses it; refuses what is not one SELECT statement."""
+    nodes = list[dict[str, Any]]()
+
+    def note(node: dict[str, Any]) -> dict[str, Any]:
+        nodes.append(node)
+        return node
+
+    with duckdb.connect() as connection:
+        found = connection.execute("SELECT json_serialize_sql($1::VARCHAR)", [query]).fetchall()
+    tree = json.loads(found[0][0], object_hook=note)
+    if len(tree.get("statements", ())) != 1:
+        fact = tree.get("error_message") or f"these are {len(tree['statements'])} statements"
+        raise TableError("query", f"the query cannot be read: {fact}", "pass one SELECT statement")
+    return nodes
+
+
+def _files_in(query: str) -> list[tuple[str, str]]:
+    """The files that a query names; DuckDB takes p.csv without quotes for a schema and a table."""
+    tables = [node for node in _nodes_of(query) if node.get("type") == "BASE_TABLE"]
+    names = {
+        (f"{schema}." if (schema := node["schema_name"]) else "", node["table_name"])
+        for node in tables
+    }
+    return sorted(pair for pair in names if files.is_file_name("".join(pair)))
 
 
 def _define_parquet(table: Table) -> None:
@@ -529,6 +536,9 @@ def _define_parquet(table: Table) -> None:
         first.names,
         (first.pandas_metadata or {}).get("index_columns", ()),
     )
+    for name, kind in zip(first.names, first.types, strict=True):
+        if pa.types.is_duration(kind):  # DuckDB reads it as nanoseconds
+            table.columns[name] = replace(table.columns[name], kind="date")
     for name in numbers & table.columns.keys():  # they may be text in another file
         column = table.columns[name]
         is_text = column.kind == "text"
@@ -548,7 +558,8 @@ def _define_text(table: Table) -> None:
         refuse_unknown(names, dialect[1], file.name)
         if dialect != dialects[0]:
             fact = f"{file.name} does not begin with the same line as {table.files[0].name}"
-            advice = f"write all files alike, or read them in a query: SELECT * FROM {_READER}"
+            advice = "write all files alike, or join them in a query: "
+            advice += "SELECT x, y FROM 'a.csv' UNION ALL SELECT x, y FROM 'b.csv'"
             raise TableError("columns", fact, advice)
     table._from = (
         f"read_csv({_paths_of(table)}, auto_detect=false, header={str(reading.header).lower()}, "
