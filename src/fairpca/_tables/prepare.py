@@ -230,7 +230,7 @@ class Summing:
 
     def __init__(self, roles: Roles, folds: FoldRule | None = None, as_text: bool = False) -> None:
         self.moments, self.roles, self._as_text = GroupMoments(), roles, as_text
-        self.filled_in_group = Counter[Any]()
+        self.filled_in_group, self.dropped = Counter[Any](), Counter[Any]()
         self._cells: dict[str, Any] = {}
         self.start(folds)
 
@@ -252,6 +252,7 @@ class Summing:
             filled = block.codes[block.missing[name] & block.complete]
             self.filled_in_group.update(_counts(filled, labels))
         self.seen.update(_counts(block.codes, labels))
+        self.dropped.update(_counts(block.codes[~block.complete], labels))
         self.sizes.update(_counts(groups.codes, labels))
         self._refuse_many()
         without_gaps = all(map(isfinite, self.roles.fill.values()))
@@ -421,7 +422,7 @@ def prepare(
     if len(summing.sizes) < 2:
         fact = f"all rows of {table.name} are in one group, {next(iter(summing.sizes))!r}"
         raise TableError("one_group", fact, "choose another column")
-    record.dropped_by_group = dict(summing.seen - summing.sizes)
+    record.dropped_by_group = dict(summing.dropped)
     for group, n in summing.filled_in_group.items():
         record.filled_shares[group] = n / (summing.sizes[group] * len(roles.feature_names))
     record.twin_labels = column_roles.twin_labels(summing.sizes)
@@ -436,8 +437,9 @@ def _refuse_lost(table: Table, summing: Summing, record: Record) -> None:
         what = f"every row of {first_names(lost)}" if lost else "more than half of the rows"
         raise error.at(f"{what} would be left out")
     moments = summing.moments
-    weightless = [n for n in sort_labels([*summing.sizes]) if n not in moments.groups]
-    if moments.n_features and weightless:
+    weights = dict(zip(moments.groups.tolist(), moments.weights.tolist(), strict=True))
+    weightless = [label for label in sort_labels([*summing.sizes]) if not weights.get(label)]
+    if any(weights.values()) and weightless:
         fact = f"every row of {first_names(weightless)} has the weight 0"
         raise TableError("weight", fact, "leave such rows out in a query, or weigh them")
 
