@@ -446,7 +446,12 @@ def _connect(database: str, folder: str) -> Any:
 
 def _macros(missing: Sequence[str]) -> Iterator[str]:
     """SQL that makes labels and numbers of texts; what is no number is an error."""
-    x, y = _trimmed("x"), _trimmed("y")
+    printed = "BETWEEN '!' AND '~'"  # most texts need not be looked at twice, which takes long
+    yield (
+        f"fairpca_trim(x) AS CASE WHEN left(x, 1) {printed} AND right(x, 1) {printed} THEN x "
+        f"ELSE trim(x, {quoted(_BLANKS)}) END"
+    )
+    x, y = "fairpca_trim(x)", "fairpca_trim(y)"
     yield f"fairpca_label(x) AS CASE WHEN {x} NOT IN {_texts(_MISSING)} THEN x END"
     yield f"fairpca_known(x) AS CASE WHEN {x} NOT IN {_texts([*_MISSING, *missing])} THEN {x} END"
     yield (
@@ -455,11 +460,6 @@ def _macros(missing: Sequence[str]) -> Iterator[str]:
         f"THEN CAST(replace({y}, ',', '') AS DOUBLE) "
         "ELSE CAST('no number: ' || x AS DOUBLE) END"
     )
-
-
-def _trimmed(text: str) -> str:
-    """SQL: a text without blanks around it."""
-    return f"trim({text}, {quoted(_BLANKS)})"
 
 
 def _define_query(table: Table, query: str | None) -> None:
@@ -648,7 +648,9 @@ def _judged(table: Table, column: Column, found: Mapping[str, Any]) -> Column:
     if found["dates"]:
         return replace(column, kind="date", typed=f"CAST({column.label} AS TIMESTAMP)")
     if found["flags"]:
-        digit = f"CASE lower({_trimmed(column.raw)}) WHEN 'true' THEN '1' WHEN 'false' THEN '0' "
+        digit = (
+            f"CASE lower(fairpca_trim({column.raw})) WHEN 'true' THEN '1' WHEN 'false' THEN '0' "
+        )
         number = f"fairpca_number({digit} ELSE {column.raw} END, {digit} ELSE {column.raw} END)"
         return replace(column, kind="number", number=number, typed=f"CAST({number} AS BOOLEAN)")
     if found[share] < 1:
