@@ -150,3 +150,17 @@ def test_outputs_of_a_report_do_not_replace_the_files_of_its_query():
     query = "SELECT * FROM emp.csv"
     run("audit", query, "-g", "g", "-r", "1", "--json", "emp.csv", cwd=".", code=2)
     assert Path("emp.csv").read_text() == before
+
+
+def test_files_whose_names_differ_in_case_are_not_mixed_up():
+    write("A.csv", a=[1, 2], g=["x", "y"])
+    write("a.csv", a=[100, 200], g=["x", "y"])
+    if Path("A.csv").read_text() == Path("a.csv").read_text():
+        pytest.skip("names of files ignore case here")
+    with pytest.raises(TableError, match="already exists"):
+        read_table("SELECT * FROM 'A.csv' UNION ALL SELECT * FROM 'a.csv'", "g")
+
+
+def test_a_file_in_a_comment_is_none():
+    write("p.csv", x=NUMBERS, g=GROUPS)
+    assert read_table("SELECT * FROM 'p.csv' -- was 'old.csv'", "g").data.num_rows == 40

@@ -257,3 +257,10 @@ def test_a_group_without_weights_is_not_lost():
     write("w.csv", **COLUMNS, w=weights, sex=SEX)
     with pytest.raises(TableError, match=r"every row of 'f' has the weight 0"):
         read_table("w.csv", "sex", sample_weight="w")
+
+
+def test_a_file_is_not_read_twice():
+    write("twice/a.csv", **COLUMNS, sex=SEX)
+    for paths in (["twice/a.csv", "./twice/a.csv"], ["twice", "twice/a.csv"]):
+        with pytest.raises(TableError, match=r"a\.csv is read 2 times"):
+            read_table(paths, "sex")

@@ -92,6 +92,10 @@ def find_files(paths: Any) -> list[TableFile]:
     files = [file for path in given for file in _files_at(path)]
     if not files:
         raise TableError("no_file", "no files were given", "pass a path, a folder or a query")
+    for path, times in Counter(os.path.realpath(file.path) for file in files).items():
+        if times > 1:
+            fact = f"{path} is read {times} times, which would count its rows again"
+            raise TableError("twin_files", fact, "name each file once")
     formats = sorted({file.format for file in files})
     if len(formats) > 1:
         fact = f"{given[0] if len(given) == 1 else 'the list'} holds files of several formats"
@@ -293,10 +297,10 @@ def as_parquet(file: TableFile, folder: str) -> TableFile:
         with pa.OSFile(str(file.path)) as source:
             reader = pa.ipc.open_file(source)
             schema = reader.schema
-            for i, field in enumerate(schema):  # what polars writes and Parquet cannot hold
-                kind = field.type
-                if pa.types.is_dictionary(kind) and kind.value_type == pa.string_view():
-                    plain = pa.dictionary(kind.index_type, pa.string())
+            for i, field in enumerate(schema):  # polars writes some that Parquet cannot hold
+                if pa.types.is_dictionary(field.type):
+                    kind = field.type.value_type
+                    plain = pa.string() if kind == pa.string_view() else kind
                     schema = schema.set(i, field.with_type(plain))
             how = {"compression": "none", "use_dictionary": False}
             with pq.ParquetWriter(copy.path, schema, **how) as writer:

@@ -413,7 +413,8 @@ class Table:
             if file.format == "parquet" and (problem := files.bad_page(file)):
                 return damaged(file.name, problem)
         if not self.files:  # a query or a database
-            return TableError("query", said.strip().rstrip("."), "correct the query")
+            said = said.partition("\n\nLINE")[0].strip()  # what follows is SQL of ours
+            return TableError("query", said.rstrip("."), "correct the query")
         return damaged(mine, said.split("\n")[0])
 
 
@@ -536,14 +537,11 @@ def _define_parquet(table: Table) -> None:
         first.names,
         (first.pandas_metadata or {}).get("index_columns", ()),
     )
-    for name, kind in zip(first.names, first.types, strict=True):
-        if pa.types.is_duration(kind):  # DuckDB reads it as nanoseconds
-            table.columns[name] = replace(table.columns[name], kind="date")
-    for name in numbers & table.columns.keys():  # they may be text in another file
-        column = table.columns[name]
-        is_text = column.kind == "text"
-        typed = column.number if is_text else column.typed
-        table.columns[name] = replace(column, kind="number", typed=typed)
+    for name, column in table.columns.items():
+        if pa.types.is_duration(first.field(name).type):  # DuckDB reads it as nanoseconds
+            table.columns[name] = replace(column, kind="date")
+        elif column.kind == "text" and name in numbers:  # in another file
+            table.columns[name] = replace(column, kind="number", typed=column.number)
 
 
 def _define_text(table: Table) -> None:
