@@ -164,3 +164,21 @@ def test_files_whose_names_differ_in_case_are_not_mixed_up():
 def test_a_file_in_a_comment_is_none():
     write("p.csv", x=NUMBERS, g=GROUPS)
     assert read_table("SELECT * FROM 'p.csv' -- was 'old.csv'", "g").data.num_rows == 40
+
+
+def test_a_late_value_in_another_notation_is_named():
+    late = [i % 7 / 4 for i in range(30_000)] + ["1,000.5"]
+    rows = "".join(f"{x};{'fm'[i % 2]}\n" for i, x in enumerate(late))
+    Path("late.csv").write_text("x;g\n" + rows)
+    for data in ("late.csv", "SELECT * FROM 'late.csv'"):
+        with pytest.raises(
+            TableError, match=r"line 30002 of late\.csv has '1,000\.5'.*decimal='\.'"
+        ):
+            read_table(data, "g")
+        assert read_table(data, "g", decimal=".").data["x"][-1].as_py() == 1000.5
+
+
+def test_a_query_is_no_database():
+    write("p.csv", x=NUMBERS, g=GROUPS)
+    with pytest.raises(TableError, match="query= is for a DuckDB database"):
+        read_table("SELECT * FROM 'p.csv'", "g", query="SELECT 1")

@@ -297,10 +297,10 @@ def as_parquet(file: TableFile, folder: str) -> TableFile:
         with pa.OSFile(str(file.path)) as source:
             reader = pa.ipc.open_file(source)
             schema = reader.schema
-            for i, field in enumerate(schema):  # polars writes some that Parquet cannot hold
-                if pa.types.is_dictionary(field.type):
-                    kind = field.type.value_type
-                    plain = pa.string() if kind == pa.string_view() else kind
+            for i, field in enumerate(schema):  # what polars writes and Parquet cannot hold
+                kind = field.type
+                if pa.types.is_dictionary(kind) and kind.value_type == pa.string_view():
+                    plain = pa.dictionary(kind.index_type, pa.string())
                     schema = schema.set(i, field.with_type(plain))
             how = {"compression": "none", "use_dictionary": False}
             with pq.ParquetWriter(copy.path, schema, **how) as writer:

@@ -120,7 +120,7 @@ def open_table(data: Any, **options: Any) -> Table:
         _define_parquet(table)
     elif is_query(data):
         table = Table("the query", reading, input_paths(data))
-        _define_query(table, data)
+        _define_query(table, data, _files_in(data))
     else:
         table = _file_table(data, reading)
     table._connection.execute("SET lock_configuration=true")  # no query can change it
@@ -135,7 +135,7 @@ def _file_table(data: Any, reading: Reading, query: Table | None = None) -> Tabl
     kind = found[0].format
     if kind == "database":
         table = Table(first, reading, [found[0].path], str(found[0].path))
-        _define_query(table, reading.query)
+        _define_query(table, reading.query, [])
         return table
     for option, (fits, *kinds) in {
         "query": ["a DuckDB database"],
@@ -293,7 +293,7 @@ class Table:
             return f"row {n} of {place}"
         return f"line {files.line_of(file, n - 1 + self._reading.header)} of {place}"
 
-    def odd_value(self, names: Sequence[str], as_text: bool = True) -> TableError | None:
+    def odd_value(self, names: Sequence[str], as_text: bool = False) -> TableError | None:
         """The error for the first text among the numbers of these columns, if there is one."""
         odd = ", ".join(f"TRY(coalesce({self._number(n, as_text)}, 0)) IS NULL" for n in names)
         texts = ", ".join(f"CAST({self.columns[name].raw} AS VARCHAR)" for name in names)
@@ -463,8 +463,8 @@ def _macros(missing: Sequence[str]) -> Iterator[str]:
     )
 
 
-def _define_query(table: Table, query: str | None) -> None:
-    """Define a table by one SELECT statement, on a database or on files."""
+def _define_query(table: Table, query: str | None, named: Sequence[tuple[str, str]]) -> None:
+    """Define a table by one SELECT statement, on a database or on the named files."""
     if query is None:
         rows = table._rows("SELECT schema, name FROM (SHOW ALL TABLES)") or [("main", "people")]
         known = [[part for part in row if part != "main"] for row in rows]
@@ -483,7 +483,7 @@ def _define_query(table: Table, query: str | None) -> None:
     draws = "random" in functions or any(node.get("sample") for node in nodes)
     modifiers = [modifier["type"] for node in nodes for modifier in node.get("modifiers", ())]
     table.unordered = bool(draws or (mixes and "ORDER_MODIFIER" not in modifiers))
-    for schema, name in _files_in(query) if table._reading.query is None else ():
+    for schema, name in named:
         part = _file_table(schema + name, table._reading, table)
         part._define_view(schema, name)
         table._parts.append(part)
