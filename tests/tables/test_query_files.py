@@ -182,3 +182,28 @@ def test_a_query_is_no_database():
     write("p.csv", x=NUMBERS, g=GROUPS)
     with pytest.raises(TableError, match="query= is for a DuckDB database"):
         read_table("SELECT * FROM 'p.csv'", "g", query="SELECT 1")
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "tsv", "xlsx", "feather", "parquet"])
+def test_files_of_all_formats_and_with_an_index(kind):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(
+        {"a": NUMBERS, 'q"uo': NUMBERS[::-1], "g": GROUPS, "ill": [True, False] * 20}
+    )
+    if kind == "xlsx":
+        pytest.importorskip("python_calamine")
+        frame.assign(ill=frame.ill.astype(int)).to_excel("d.xlsx", index=False)
+    elif kind in ("feather", "parquet"):
+        getattr(frame, f"to_{kind}")(f"d.{kind}")
+    else:
+        frame.to_csv(f"d.{kind}", sep="\t" if kind == "tsv" else ",")
+    found = read_table(f"SELECT * FROM 'd.{kind}' WHERE a < 9", "g")
+    assert found.feature_names == ["a", 'q"uo', "ill"]
+    assert found.data["a"].to_pylist() == NUMBERS.tolist()
+    assert found.data["ill"].to_pylist() == [1, 0] * 20
+
+
+def test_a_query_over_a_file_without_rows():
+    Path("none.csv").write_text("a,g\n")
+    with pytest.raises(TableError, match="no rows|no columns of numbers"):
+        read_table("SELECT * FROM 'none.csv'", "g")

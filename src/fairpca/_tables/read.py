@@ -344,14 +344,15 @@ class Table:
         if schema:
             view = f"{_identifier(schema[:-1])}.{view}"
             self._rows(f"CREATE SCHEMA IF NOT EXISTS {_identifier(schema[:-1])}")
-        sql = {column.name: column.typed for column in self.columns.values()}
+        sql = {name: column.typed for name, column in self.columns.items() if name}
         unknown = [self.columns[name] for name, typed in sql.items() if not typed]
         kinds = [
             f"bool_{way}(regexp_full_match(fairpca_known({column.raw}), {quoted(pattern)}))"
             for way, pattern in (("and", _WHOLE), ("or", _ZEROS))
             for column in unknown
         ]
-        found = self._rows(f"SELECT {', '.join(kinds) or 1} FROM {self._source()}")[0]
+        listed = ", ".join([*kinds, "count(*)"])
+        found = self._rows(f"SELECT {listed} FROM {self._source()}")[0]
         for column, whole, zeros in zip(unknown, found, found[len(unknown) :], strict=False):
             exact = f"CAST(fairpca_known({column.raw}) AS BIGINT)" if whole else column.number
             sql[column.name] = column.label if zeros else exact
@@ -404,7 +405,9 @@ class Table:
             return files.undecodable(mine, "utf-8", int(line[1]) if line else 1)
         if "Permission Error" in said:
             fact = f"{mine} opens a file that it does not name ({said.splitlines()[0]})"
-            advice = "name files in quotes, FROM 'people/*.csv', and download those from elsewhere"
+            advice = (
+                "name files in quotes, FROM 'people/*.csv', without a database; download others"
+            )
             return TableError("query", fact, advice)
         if "Out of Memory" in said:
             fact = f"reading {mine} needs more memory than is allowed ({said.splitlines()[0]})"
