@@ -264,3 +264,16 @@ def test_a_file_is_not_read_twice():
     for paths in (["twice/a.csv", "./twice/a.csv"], ["twice", "twice/a.csv"]):
         with pytest.raises(TableError, match=r"a\.csv is read 2 times"):
             read_table(paths, "sex")
+
+
+def test_a_column_is_given_by_its_name():
+    write("w.csv", **COLUMNS, sex=SEX)
+    with pytest.raises(TypeError, match="expected the name of a column, got ndarray"):
+        FairPCA(1).fit_files("w.csv", sensitive_features="sex", sample_weight=X[:, 0])
+
+
+def test_line_ends_that_change_late_are_named():
+    lines = "".join(f"{i},{i * 2.5},{'fm'[i % 2]}\r\n" for i in range(100_000))
+    Path("mixed.csv").write_text(f"a,b,sex\r\n{lines}1,2,f\n3,4,m\n", newline="")
+    with pytest.raises(TableError, match=r"mixed\.csv ends some lines in another way"):
+        read_table("mixed.csv", "sex")

@@ -317,9 +317,10 @@ class Table:
             point = self._decimal  # passed by the user, it makes us look for thousands everywhere
         advice += f"; with decimal={point!r} it is read as a number" if point else ""
         problem = "decimal" if point else "odd_value"
-        return TableError(
-            problem, f"{fact}, which otherwise holds numbers", advice, column=name, value=value
-        )
+        column = self.columns[name]
+        numeric = column.kind == "number" or column.mixed
+        fact += ", which otherwise holds numbers" if numeric else ", which is no number"
+        return TableError(problem, fact, advice, column=name, value=value)
 
     def close(self) -> None:
         """Close the connection and remove temporary files."""
@@ -401,6 +402,9 @@ class Table:
         if "unterminated quote" in said:
             fact = f"the quotes opened in {place} are never closed"
             return TableError("quote", fact, "close them, or restore the file if it was cut off")
+        if "state machine" in said:
+            fact = f"{mine} ends some lines in another way than the first ones"
+            return TableError("line_ends", fact, "save it with line ends of one kind")
         if "not utf-8 encoded" in said or "Invalid unicode" in said:
             return files.undecodable(mine, "utf-8", int(line[1]) if line else 1)
         if "Permission Error" in said:
