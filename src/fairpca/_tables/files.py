@@ -143,8 +143,8 @@ def _files_at(given: Any) -> list[TableFile]:
 
 def is_file_name(name: str) -> bool:
     """Whether a name in a query is that of files, by its ending."""
-    *_, last = ["", *Path(name.lower()).suffixes]
-    return _format_of(Path(name)) is not None or _NAMED_FORMATS.get(last, "") in ("excel", "csv")
+    named = _NAMED_FORMATS.get(Path(name.lower()).suffix)
+    return named in ("excel", "csv") or _format_of(Path(name)) is not None
 
 
 def _paths_below(folder: Path) -> Iterator[Path]:

@@ -352,8 +352,7 @@ class Table:
             for way, pattern in (("and", _WHOLE), ("or", _ZEROS))
             for column in unknown
         ]
-        listed = ", ".join([*kinds, "count(*)"])
-        found = self._rows(f"SELECT {listed} FROM {self._source()}")[0]
+        found = self._rows(f"SELECT {', '.join(kinds)} FROM {self._source()}")[0] if kinds else ()
         for column, whole, zeros in zip(unknown, found, found[len(unknown) :], strict=False):
             exact = f"CAST(fairpca_known({column.raw}) AS BIGINT)" if whole else column.number
             sql[column.name] = column.label if zeros else exact
@@ -648,7 +647,9 @@ def _told_decimal(where: str, head: Mapping[str, dict[str, Any]]) -> str:
 
 def _judged(table: Table, column: Column, found: Mapping[str, Any]) -> Column:
     """Tell from the first rows whether a column of text holds numbers."""
-    share, mark = ("commas", "point") if table._decimal == "," else ("points", "comma")
+    share, fraction, thousands = "points", "point", "comma"
+    if table._decimal == ",":
+        share, fraction, thousands = "commas", "comma", "point"
     column = replace(column, number=table._parsed(column.raw))
     if found["dates"]:
         return replace(column, kind="date", typed=f"CAST({column.label} AS TIMESTAMP)")
@@ -662,11 +663,11 @@ def _judged(table: Table, column: Column, found: Mapping[str, Any]) -> Column:
         mixed = found[share] >= _MOSTLY
         typed = column.number if mixed else column.label
         return replace(column, kind="text", typed=typed, odd=True, mixed=mixed)
-    column = replace(column, kind="number", typed="")
-    if found[mark] or table._reading.decimal or len(table.missing) > len(table._codes):
-        return column
-    number = f"CAST({table._with_points(column.raw)} AS DOUBLE)"
-    return replace(column, number=number, plain=True)
+    told = table._reading.decimal or len(table.missing) > len(table._codes)
+    plain = not (told or found[thousands])
+    number = f"CAST({table._with_points(column.raw)} AS DOUBLE)" if plain else column.number
+    typed = number if found[fraction] else ""
+    return replace(column, kind="number", number=number, typed=typed, plain=plain)
 
 
 def quoted(text: str) -> str:
