@@ -44,10 +44,11 @@ _MISSING = (
 _DATE = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?"
 #: A number with a decimal point, and maybe commas between thousands.
 _NUMERAL = (
-    r"[-+]?(([1-9]\d{0,2}(,\d{3})+|\d+)(\.\d*)?|\.\d+)([eE][-+]?\d+)?|[-+]?([iI]nf(inity)?|INF)"
+    r"[-+]?(([1-9]\d?\d?(,\d{3})+|\d+)(\.\d*)?|\.\d+)([eE][-+]?\d+)?|[-+]?([iI]nf(inity)?|INF)"
 )
 #: Whole numbers whose digits a query keeps, and texts whose zeros it keeps.
 _WHOLE, _ZEROS = r"-?(0|[1-9]\d{0,17})", r"-?0\d+"
+_COMMA_NUMERAL = _NUMERAL.replace(",", "\0").replace(r"\.", ",").replace("\0", r"\.")
 _BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))
 _FILE = "fairpca_file"  # the column with the path of a row's file
 _CONVERSION = "Conversion Error"  # how the message begins, whatever the class
@@ -215,7 +216,9 @@ class Table:
         Columns that are kept are as they are stored, unless they are among the numbers.
         """
         as_text = bool(kept)  # a column that is kept must not lose texts such as NA
-        uses = [self._number(name, as_text) for name in numbers]
+        plain = [name for name in numbers if self.columns[name].plain and name not in labels]
+        fast = [] if as_text else [self.columns[name].raw for name in plain]  # read as DOUBLE
+        uses = [self._number(name, as_text, fast) for name in numbers]
         uses += [self.columns[name].label for name in labels]
         uses += [
             self._number(name, as_text) if name in numbers else self.columns[name].raw
@@ -229,7 +232,7 @@ class Table:
         cursor = self._connection if progress else self._connection.cursor()
         before = [_identity(file.path) for file in self.files]
         try:
-            rows = cursor.sql(f"SELECT {listed} FROM {self._source(as_text)}{some}")
+            rows = cursor.sql(f"SELECT {listed} FROM {self._source(as_text, fast)}{some}")
             for batch in rows.to_arrow_reader(min(_BATCH_ROWS, most)):
                 yield batch
                 n_rows += batch.num_rows
@@ -245,10 +248,11 @@ class Table:
                 raise TableError("changed", fact, "read it again when it is complete")
         show(1.0)
 
-    def _number(self, name: str, as_text: bool) -> str:
+    def _number(self, name: str, as_text: bool, fast: Sequence[str] = ()) -> str:
         """SQL: a column as DOUBLE, without codes for missing values."""
         column = self.columns[name]
         sql = self._parsed(column.raw) if as_text and column.plain else column.number
+        sql = column.raw if column.raw in fast else sql
         for code in self._codes:
             sql = f"nullif({sql}, {code!r}::DOUBLE)"
         return sql
@@ -312,8 +316,8 @@ class Table:
             f"a missing one, missing_values=[{value!r}], or leave the column out, drop=[{name!r}]"
         )
         point = "," if re.fullmatch(r"\d{1,3}(\.\d{3}){2,}", value) else ""
-        usual = value.translate(str.maketrans(",.", ".,")) if self._decimal == "," else value
-        if self.columns[name].plain and re.fullmatch(_NUMERAL, usual):
+        numeral = _COMMA_NUMERAL if self._decimal == "," else _NUMERAL
+        if self.columns[name].plain and re.fullmatch(numeral, value):
             point = self._decimal  # passed by the user, it makes us look for thousands everywhere
         advice += f"; with decimal={point!r} it is read as a number" if point else ""
         problem = "decimal" if point else "odd_value"
@@ -327,13 +331,14 @@ class Table:
         self._connection.close()
         self._cleanup()
 
-    def _source(self, as_text: bool = True) -> str:
+    def _source(self, as_text: bool = True, fast: Sequence[str] = ()) -> str:
         """SQL: the rows; of text files as text, without the usual texts for missing values."""
         if not self._text_columns:
             return self._from
-        types = ", ".join(f"{column}: 'VARCHAR'" for column in self._text_columns)
-        nulls = [""] if as_text else sorted(self._nulls)
-        return f"{self._from}, nullstr={_texts(nulls)}, columns={{{types}}})"
+        doubles, nulls = set(fast), [""] if as_text else sorted(self._nulls)
+        types = [f"{c}: '{'DOUBLE' if c in doubles else 'VARCHAR'}'" for c in self._text_columns]
+        how = f"decimal_separator={quoted(self._decimal)}, nullstr={_texts(nulls)}"
+        return f"{self._from}, {how}, columns={{{', '.join(types)}}})"
 
     def _allow_memory(self, n_columns: int) -> None:
         """Allow more memory if there are many columns: a vector of each must fit."""
@@ -595,15 +600,14 @@ def _head_of(table: Table) -> dict[str, dict[str, Any]]:
     ``points`` and ``commas`` are the shares of numbers with these decimal marks.
     """
     columns = {column.raw: column.name for column in table.columns.values()}
-    swapped, numeral = "translate(text, ',.', '.,')", quoted(_NUMERAL)
     found = table._rows(
         f"""
         SELECT
             name, list(DISTINCT raw) FILTER (WHERE fairpca_label(raw) IS NULL) AS nulls,
             bool_and(regexp_full_match(text, {quoted(_DATE)})) AS dates,
             bool_and(lower(text) IN ('true', 'false')) AS flags,
-            avg(CAST(regexp_full_match(text, {numeral}) AS INT)) AS points,
-            avg(CAST(regexp_full_match({swapped}, {numeral}) AS INT)) AS commas,
+            avg(CAST(regexp_full_match(text, {quoted(_NUMERAL)}) AS INT)) AS points,
+            avg(CAST(regexp_full_match(text, {quoted(_COMMA_NUMERAL)}) AS INT)) AS commas,
             min(text) FILTER (WHERE contains(text, ',')) AS comma,
             min(text) FILTER (WHERE contains(text, '.')) AS point
         FROM (
