@@ -289,3 +289,9 @@ def test_killed_worker_changes_nothing(cluster, tmp_path):
         moments.second_moments(), GroupMoments.from_data(array, SEX).second_moments()
     )
     assert_same_moments(moments, EXPECTED)
+
+
+def test_a_name_is_no_column_of_a_frame():
+    frame = dd.from_pandas(pd.DataFrame({"a": [1.0, 2, 3], "sex": ["f", "m", "f"]}), npartitions=2)
+    with pytest.raises(TypeError, match=r"sensitive_features='sex' is a name; .* frame\['sex'\]"):
+        GroupMoments.from_data(frame[["a"]], "sex")

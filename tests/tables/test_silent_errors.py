@@ -63,8 +63,9 @@ def test_a_query_reads_a_csv_file_as_its_path_does():
     for data in ("note.csv", "SELECT * FROM 'note.csv'"):
         with pytest.raises(TableError):
             read_table(data, "sex")
-    with pytest.raises(TableError, match="decimal="):
-        read_table("SELECT * FROM 'a.csv'", "sex", decimal=",")
+    Path("comma.csv").write_text("x;sex\n" + "".join(f"1.{i:03d},5;f\n2;m\n" for i in range(9)))
+    found = read_table("SELECT * FROM 'comma.csv'", "sex", decimal=",").data["x"].to_pylist()
+    assert found[::2] == [1000.5 + i for i in range(9)]
 
 
 def test_a_wide_text_file():
@@ -190,3 +191,89 @@ def test_rows_that_may_come_in_another_order(query, unordered):
     for name in "ab":
         write(f"{name}.csv", **COLUMNS, sex=SEX)
     assert read_table(query, "sex", features=["x", "y"]).record.unordered is unordered
+
+
+def test_codes_for_missing_values_at_both_ends():
+    ages = np.random.default_rng(0).integers(20, 65, 120).astype(float)
+    ages[3], ages[5] = -999, 999
+    write("ends.csv", age=ages, y=np.tile(X[:, 0], 2), sex=SEX * 2)
+    found = read_table("ends.csv", "sex").record.sentinels
+    assert [(code.value, code.n_rows) for code in found] == [(-999, 1), (999, 1)]
+
+
+def test_a_missing_group_is_not_called_like_another():
+    write("missing.csv", x=X[:, 0], sex=["f", "m", ""] * 20)
+    with pytest.raises(TableError, match="'f' is a group"):
+        read_table("missing.csv", "sex", missing_group="f")
+
+
+def test_groups_of_numbers_may_be_missing():
+    groups = [1.5, float("nan"), 2.5, 1.5] * 10
+    write("nan.parquet", x=X[:40, 0], g=pa.array(groups))
+    assert read_table("nan.parquet", "g", drop_missing=True).data.num_rows == 30
+    found = read_table("nan.parquet", "g", missing_group="none").sensitive_features
+    assert set(found) == {"1.5", "2.5", "none"}
+
+
+def test_a_generator_of_paths_guards_its_files():
+    write("a.csv", **COLUMNS, sex=SEX)
+    fair = FairPCA(2).fit_files("a.csv", sensitive_features="sex")
+    with pytest.raises(ValueError, match="is a file that is read"):
+        fair.transform_files((path for path in ["a.csv"]), "a.csv")
+
+
+def test_a_part_whose_column_became_a_time_is_named():
+    write("times/a.parquet", x=X[:, 0], y=X[:, 1], sex=SEX)
+    stamps = np.arange(60).astype("datetime64[ms]")
+    write("times/b.parquet", x=X[:, 0], y=stamps, sex=SEX)
+    with pytest.raises(TableError, match=r"'y' is timestamp.* in times/b.parquet, but double in"):
+        read_table("times", "sex")
+
+
+def test_durations_are_no_features():
+    lasts = pa.array(np.arange(60).astype("timedelta64[ns]"))
+    write("long.parquet", **COLUMNS, lasts=lasts, sex=SEX)
+    assert read_table("long.parquet", "sex").record.left_out == {"lasts": "date"}
+
+
+def test_texts_that_a_spreadsheet_would_run():
+    texts = ["-2+3+cmd|' /C calc'!A0", "-2.5", "-", "a-b", "=1", "-1e5"] * 10
+    write("cells.parquet", **COLUMNS, sex=SEX, name=texts)
+    fair = FairPCA(1).fit_files("cells.parquet", sensitive_features="sex")
+    fair.transform_files("cells.parquet", "scores.csv", keep="name")
+    cells = [line.split('"')[1] for line in Path("scores.csv").read_text().splitlines()[1:7]]
+    assert cells == ["'" + texts[0], "-2.5", "'-", "a-b", "'=1", "-1e5"]
+
+
+def test_options_for_other_formats_are_refused():
+    write("a.parquet", **COLUMNS, sex=SEX)
+    for option in ({"encoding": "latin-1"}, {"header": False}):
+        with pytest.raises(TableError, match=r"is for text.*and a\.parquet is none"):
+            read_table("a.parquet", "sex", **option)
+
+
+def test_a_group_without_weights_is_not_lost():
+    weights = [0 if sex == "f" else 1 for sex in SEX]
+    write("w.csv", **COLUMNS, w=weights, sex=SEX)
+    with pytest.raises(TableError, match=r"every row of 'f' has the weight 0"):
+        read_table("w.csv", "sex", sample_weight="w")
+
+
+def test_a_file_is_not_read_twice():
+    write("twice/a.csv", **COLUMNS, sex=SEX)
+    for paths in (["twice/a.csv", "./twice/a.csv"], ["twice", "twice/a.csv"]):
+        with pytest.raises(TableError, match=r"a\.csv is read 2 times"):
+            read_table(paths, "sex")
+
+
+def test_a_column_is_given_by_its_name():
+    write("w.csv", **COLUMNS, sex=SEX)
+    with pytest.raises(TypeError, match="expected the name of a column, got ndarray"):
+        FairPCA(1).fit_files("w.csv", sensitive_features="sex", sample_weight=X[:, 0])
+
+
+def test_line_ends_that_change_late_are_named():
+    lines = "".join(f"{i},{i * 2.5},{'fm'[i % 2]}\r\n" for i in range(100_000))
+    Path("mixed.csv").write_text(f"a,b,sex\r\n{lines}1,2,f\n3,4,m\n", newline="")
+    with pytest.raises(TableError, match=r"mixed\.csv ends some lines in another way"):
+        read_table("mixed.csv", "sex")

@@ -1,5 +1,7 @@
 """Spark data frames give what the same rows in memory give."""
 
+from collections import Counter
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -90,6 +92,15 @@ def test_missing_values(session):
     assert "\n" not in str(refusal.value)
 
 
+def test_no_group_and_no_half_of_the_rows_is_lost(session):
+    for lost, message in ((SEX[0] == SEX, "every row of"), (np.arange(len(X)) % 3 > 0, "half")):
+        table = pd.DataFrame(X, columns=list("abcd")).assign(g=SEX)
+        table["a"] = table["a"].where(~lost)
+        frame = session.createDataFrame(table).repartition(5)
+        with pytest.raises(ValueError, match=f"{message}.* would be left out"):
+            GroupMoments.from_spark(frame, sensitive_features="g", drop_missing=True)
+
+
 def test_names_that_spark_reads(session):
     names = ["x`y", "X`Y", "a.b", "`"]
     table = pd.DataFrame(X, columns=names).assign(**{"s.e`x": SEX})
@@ -153,8 +164,8 @@ def test_folds_do_not_depend_on_the_number_of_tasks(frame, monkeypatch):
 
 def test_parts_survive_their_packing():
     moments = GroupMoments.from_data(X, SEX, folds=3)
-    rows = [batch.to_pylist()[0] for batch in spark_module._packed(moments, 0)]
-    assert len(rows) == len(moments.groups)
+    rows = [batch.to_pylist()[0] for batch in spark_module._packed(moments, Counter({"g0": 2}), 0)]
+    assert len(rows) == len(moments.groups) + 1  # and rows of no group
     parts = [spark_module._unpacked(row["part"]) for row in rows]
     assert_same_moments(parts[0].merge(parts[1]), moments)
     d = X.shape[1]

@@ -146,8 +146,8 @@ def test_files_with_other_columns_are_refused_with_the_way_out(tmp_path):
     (tmp_path / "b.csv").write_text("g,more,y,x\na,,7,8\nb,,9,4\n")
     with pytest.raises(ValueError, match=r"b\.csv does not begin with the same line as .*a\.csv"):
         read_table(tmp_path, "g")
-    query = f"FROM read_csv(['{tmp_path}/a.csv', '{tmp_path}/b.csv'], union_by_name=true)"
-    table = read_table(query, "g", features=["x", "y"])
+    one, two = (f"SELECT x, y, g FROM '{tmp_path}/{name}.csv'" for name in "ab")
+    table = read_table(f"{one} UNION ALL {two}", "g", features=["x", "y"])
     assert table.data.to_pydict() == {"x": [1, 3, 8, 4], "y": [2, 5, 7, 9]}
     (tmp_path / "b.csv").write_text("x,g\n1,a\n")
     with pytest.raises(ValueError, match=r"no column 'y' in .*b\.csv"):
@@ -188,3 +188,22 @@ def test_a_model_is_judged_by_groups_that_are_among_its_features(tmp_path):
     found = run("audit", "d.csv", "--model", "m.safetensors", "--group", "sex", cwd=tmp_path)
     assert "column 'sex' of X tells the group" in found.stderr
     assert "sex" in found.stdout
+
+
+def test_lines_are_counted_as_in_an_editor(tmp_path):
+    (tmp_path / "d.csv").write_text('a,note,g\n1,"x\ny\nz",u\n2,o,v\n\n3,o,u\nbad,o,v\n5,6,u\n')
+    with pytest.raises(ValueError, match=r"line 8 of .*d\.csv has 'bad' in column 'a'"):
+        read_table(tmp_path / "d.csv", "g", features="a")
+    text = (tmp_path / "d.csv").read_text()
+    (tmp_path / "d.csv").write_text(text.replace("bad", ""))
+    with pytest.raises(ValueError, match=r"the first is line 8 of"):
+        read_table(tmp_path / "d.csv", "g", features="a")
+
+
+def test_other_encodings_are_recognised(tmp_path):
+    text = "a,g\n1,u\n2,v\n"
+    (tmp_path / "d.csv").write_bytes(text.encode("utf-16-le"))
+    with pytest.raises(ValueError, match=r"not UTF-8 text .*name its encoding"):
+        read_table(tmp_path / "d.csv", "g")
+    (tmp_path / "d.csv").write_bytes(text.encode("utf-8-sig"))
+    assert read_table(tmp_path / "d.csv", "g", encoding="latin-1").feature_names == ["a"]

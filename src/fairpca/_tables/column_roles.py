@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairpca._tables.files import first_names, refuse_twin_names, refuse_unknown
+from fairpca._tables.files import first_names, is_number, refuse_twin_names, refuse_unknown
 from fairpca._tables.read import HEAD_ROWS, Column, Table, head_rows
 from fairpca._typing import Array
 from fairpca.exceptions import TableError
@@ -139,9 +139,9 @@ def _profile(
     distinct = np.unique(np.append(known, [least, largest]))
     found = []
     for values in (distinct, distinct[::-1]):  # codes may stand at either end, up to three of them
-        n_codes = 0
+        n_codes, end = 0, values[max(4, len(values) - 4)] if len(values) > _FEW else values[-1]
         for n, (value, following) in enumerate(pairwise(values[:4].tolist()), start=1):
-            far = abs(value - following) > _FAR * abs(following - values[-1])
+            far = abs(value - following) > _FAR * abs(following - end)
             if len(values) > _FEW and far and abs(value - median) > _FAR * spread:
                 n_codes = n
         for value in values[:n_codes].tolist():
@@ -182,6 +182,9 @@ def choose_roles(
     the features of a model, if it knows them. ``missing`` are further fields of the roles.
     """
     groups, kept, dropped, named = map(list_names, (sensitive_features, keep, drop, features))
+    for name in (target, sample_weight):
+        if not isinstance(name, str | None):
+            raise TypeError(f"expected the name of a column, got {type(name).__name__}; pass it.")
     others = [*groups, *kept, *filter(None, (target, sample_weight))]
     refuse_unknown([*others, *dropped, *named], [*table.columns], table.name)
     given: dict[str, Any] = {"groups": groups, "weight": sample_weight, "target": target}
@@ -202,12 +205,10 @@ def choose_roles(
     chosen = [*named, *(name for name, reason in reasons.items() if not reason)]
     left_out = dict.fromkeys(dropped, "asked") | {n: why for n, why in reasons.items() if why}
     blank = [name for name, why in left_out.items() if why == "empty"]
-    for batch in table.batches(labels=blank) if blank else ():  # the first rows tell not enough
-        for name, column in zip(blank, batch.columns, strict=True):
-            late = {str(value).strip() for value in column.drop_null().unique().to_pylist()}
-            if late.difference(table.missing):
-                fact = f"{name!r} is blank in the first rows of {table.name}, but not later"
-                raise TableError("categories", fact, f"leave it out, drop=[{name!r}]", column=name)
+    for name, late in _labels_in(table, blank).items():  # the first rows tell not enough
+        if {value.strip() for value in late}.difference(table.missing):
+            fact = f"{name!r} is blank in the first rows of {table.name}, but not later"
+            raise TableError("categories", fact, f"leave it out, drop=[{name!r}]", column=name)
     texts = [name for name in chosen if encode and table.columns[name].kind == "text"]
     numbers = [name for name in chosen if name not in texts]
     refuse_text(table, [*numbers, *filter(None, [sample_weight])])
@@ -234,9 +235,8 @@ def _reason(column: Column, encode: bool) -> str:
 def refuse_text(table: Table, names: Iterable[str]) -> None:
     """Refuse columns that do not hold numbers."""
     for column in (table.columns[name] for name in names):
-        if column.odd:
-            row, value = column.odd
-            raise table.odd_value(column.name, value, table.place_of(row))
+        if column.odd and (error := table.odd_value([column.name])):
+            raise error
         if column.kind not in ("number", "empty"):
             fact = f"{table.name} has columns that are not numbers: {column.name!r} ({column.kind})"
             raise TableError("no_features", fact, "drop or encode them, or name others")
@@ -282,5 +282,6 @@ def twin_labels(labels: Iterable[str]) -> list[tuple[str, ...]]:
     """Labels that differ only by case or blanks."""
     alike = defaultdict(list)
     for label in sorted(labels):
-        alike[" ".join(label.casefold().split())].append(label)
+        folded = " ".join(label.casefold().split())
+        alike[f"{float(folded):g}" if is_number(folded) else folded].append(label)
     return [tuple(group) for group in alike.values() if len(group) > 1]

@@ -101,6 +101,8 @@ def _cut_like(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
     """Labels, weights or outcomes, cut where X is cut."""
     if values is None:
         return [None] * n_blocks
+    if isinstance(values, str):
+        raise TypeError(f"{name}={values!r} is a name; pass the column itself, frame[{values!r}].")
     lengths = X.chunks[0] if isinstance(X, da.Array) else (np.nan,)
     known = not np.isnan(lengths).any()
     in_memory = not is_dask(values)

@@ -19,6 +19,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,10 @@ def find_files(paths: Any) -> list[TableFile]:
     files = [file for path in given for file in _files_at(path)]
     if not files:
         raise TableError("no_file", "no files were given", "pass a path, a folder or a query")
+    for path, times in Counter(os.path.realpath(file.path) for file in files).items():
+        if times > 1:
+            fact = f"{path} is read {times} times, which would count its rows again"
+            raise TableError("twin_files", fact, "name each file once")
     formats = sorted({file.format for file in files})
     if len(formats) > 1:
         fact = f"{given[0] if len(given) == 1 else 'the list'} holds files of several formats"
@@ -105,7 +110,10 @@ def list_of(paths: Any) -> list[Any]:
         return [os.path.expanduser(paths)]
     if not isinstance(paths, Iterable) or hasattr(paths, "shape"):
         what = f"a {type(paths).__name__}" if hasattr(paths, "shape") else repr(paths)
-        raise TypeError(f"{what} is not a path; pass a path, a list of paths, or a query.")
+        advice = (
+            "pass a path, a list of paths, or a query (GroupMoments.from_spark takes Spark frames)"
+        )
+        raise TypeError(f"{what} is not a path; {advice}.")
     return [os.path.expanduser(path) for path in paths]
 
 
@@ -120,8 +128,7 @@ def _files_at(given: Any) -> list[TableFile]:
         known = _NAMED_FORMATS.get(path.suffix.lower()) or _format_of(path)
         if known is None:
             fact = f"the ending of {path} does not tell its format ({', '.join(_FORMATS)})"
-            advice = f"rename it, or name its reader in a query: SELECT * FROM read_csv({text!r})"
-            raise TableError("format", fact, advice)
+            raise TableError("format", fact, "rename it")
         return [TableFile(path, text, known)]
     if glob.has_magic(text) and (matches := glob.glob(text, recursive=True)):
         folder = Path(re.split(r"[*?\[]", text)[0] + "x").parent
@@ -132,6 +139,12 @@ def _files_at(given: Any) -> list[TableFile]:
     if "://" in text:
         advice = "it is an address, so download the file first"
     raise NoFileError("no_file", f"there is no file or folder {text!r}", advice)
+
+
+def is_file_name(name: str) -> bool:
+    """Whether a name in a query is that of files, by its ending."""
+    named = _NAMED_FORMATS.get(Path(name.lower()).suffix)
+    return named in ("excel", "csv") or _format_of(Path(name)) is not None
 
 
 def _paths_below(folder: Path) -> Iterator[Path]:
@@ -147,10 +160,14 @@ def _paths_below(folder: Path) -> Iterator[Path]:
 
 def _files_in(folder: Path, paths: Iterable[Path]) -> list[TableFile]:
     """The data files among the paths below a folder."""
-    found = []
-    for path in sorted(paths):
+    found, paths = [], sorted(paths)
+    folders = {above for path in paths for above in path.parents}
+    for path in paths:
         inner, known = path.relative_to(folder).parts, _format_of(path)
-        if known and path.is_file() and not any(part.startswith((".", "_")) for part in inner):
+        if known and path not in folders and not any(part.startswith((".", "_")) for part in inner):
+            if not path.is_file():
+                fact = f"{path} is a broken link or a folder"
+                raise TableError("no_file", fact, "restore or remove it, or pass the files alone")
             partition = dict(unquote(part).split("=", 1) for part in inner[:-1] if "=" in part)
             found.append(TableFile(path, str(path), known, partition))
     if not found:
@@ -180,6 +197,10 @@ def as_utf8(file: TableFile, encoding: str | None, folder: str) -> TableFile:
     plain = codecs.lookup(encoding or "utf-8").name
     if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         plain = "utf-16"
+    elif head.startswith(codecs.BOM_UTF8):
+        plain = "utf-8"
+    elif b"\0" in head and plain in ("utf-8", "utf-8-sig"):
+        raise undecodable(file.name, plain, 1)
     mixed = b"\r\n" in head and re.search(rb"[^\r]\n", head) is not None
     if plain in ("utf-8", "utf-8-sig") and not mixed:
         return file
@@ -224,6 +245,16 @@ def dialect_of(file: TableFile, header: bool) -> tuple[str, tuple[str, ...]]:
         raise TableError("no_names", fact, advice)
     refuse_twin_names(file.name, names, "rename one, or pass header=False if these are values")
     return delimiter, names
+
+
+def line_of(file: TableFile, n_before: int) -> int:
+    """The line that ends a row of a text file, given how many rows come before."""
+    with file.stream() as stream:
+        reader = csv.reader(
+            io.TextIOWrapper(stream, "utf-8-sig", newline=""), delimiter=dialect_of(file, False)[0]
+        )
+        lines = (reader.line_num for row in reader if row)
+        return next(islice(lines, n_before, None), n_before + 1)
 
 
 def sheet_as_text(file: TableFile, sheet: str | None, folder: str) -> TableFile:
@@ -297,7 +328,12 @@ def first_schema(files: Sequence[TableFile]) -> tuple[Any, set[str], int]:
         first = schema if first is None else first
         refuse_twin_names(file.name, [name for name in schema.names if name in first.names])
         refuse_unknown(first.names, schema.names, file.name)
-        types = zip(schema.names, schema.types, strict=True)
+        types = list(zip(schema.names, schema.types, strict=True))
+        for name, kind in types:
+            own = first.field(name).type if name in first.names else kind
+            if pa.types.is_temporal(kind) != pa.types.is_temporal(own):
+                fact = f"column {name!r} is {kind} in {file.name}, but {own} in {files[0].name}"
+                raise TableError("columns", fact, "write all files alike")
         numbers |= {n for n, t in types if pa.types.is_integer(t) or pa.types.is_floating(t)}
     names = [] if first is None else first.names
     if len(files) > 1 and len({name.casefold() for name in names}) < len(names):

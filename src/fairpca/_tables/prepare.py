@@ -107,6 +107,9 @@ def decode(batch: Any, roles: Roles) -> Block:
             complete &= ~gap
     for name in roles.groups if roles.missing_group is not None else ():
         codes, labels = coded[name]
+        if roles.missing_group in labels:
+            fact = f"missing_group={roles.missing_group!r} is a group of column {name!r} already"
+            raise TableError("missing", fact, "pass another name", row=0)
         coded[name] = CodedLabels(codes % len(labels), [*labels[:-1], roles.missing_group])
     for name, (codes, _) in (*coded.items(), *texts.items()):
         missing |= {name: codes < 0} if (codes < 0).any() else {}
@@ -137,10 +140,10 @@ def decode(batch: Any, roles: Roles) -> Block:
 def _labels(column: Any) -> CodedLabels:
     """Codes and labels of a column; -1 codes a missing label, and the last label is None."""
     coded = column if hasattr(column, "indices") else column.dictionary_encode()
-    labels = coded.dictionary.to_pylist()
     codes = coded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
-    nan = [i for i, label in enumerate(labels) if label is None or label != label]
-    return CodedLabels(np.where(np.isin(codes, nan), -1, codes) if nan else codes, [*labels, None])
+    labels = [None if label != label else label for label in [*coded.dictionary.to_pylist(), None]]
+    gaps = [i for i, label in enumerate(labels) if label is None]
+    return CodedLabels(np.where(np.isin(codes, gaps), -1, codes), labels)
 
 
 def _indicators(
@@ -227,7 +230,7 @@ class Summing:
 
     def __init__(self, roles: Roles, folds: FoldRule | None = None, as_text: bool = False) -> None:
         self.moments, self.roles, self._as_text = GroupMoments(), roles, as_text
-        self.filled_in_group = Counter[Any]()
+        self.filled_in_group, self.dropped = Counter[Any](), Counter[Any]()
         self._cells: dict[str, Any] = {}
         self.start(folds)
 
@@ -249,6 +252,7 @@ class Summing:
             filled = block.codes[block.missing[name] & block.complete]
             self.filled_in_group.update(_counts(filled, labels))
         self.seen.update(_counts(block.codes, labels))
+        self.dropped.update(_counts(block.codes[~block.complete], labels))
         self.sizes.update(_counts(groups.codes, labels))
         self._refuse_many()
         without_gaps = all(map(isfinite, self.roles.fill.values()))
@@ -384,8 +388,9 @@ def prepare(
     than ``rows_up_to`` bytes.
     """
     table = open_table(data)
-    if impute not in (None, "median"):
-        raise ValueError(f"impute={impute!r} is not known; pass 'median'.")
+    if impute not in (None, "median") or (impute and keep_missing):
+        given = f"impute={impute!r}" + " with keep_missing=True" * keep_missing
+        raise ValueError(f"{given} is not known; pass impute='median' or keep_missing=True.")
     progress("looking at the columns")
     roles, left_out, profiles = judge_columns(table, whole, warns, fitted=fitted, **columns)
     if fitted is None and (impute or keep_missing):
@@ -417,7 +422,7 @@ def prepare(
     if len(summing.sizes) < 2:
         fact = f"all rows of {table.name} are in one group, {next(iter(summing.sizes))!r}"
         raise TableError("one_group", fact, "choose another column")
-    record.dropped_by_group = dict(summing.seen - summing.sizes)
+    record.dropped_by_group = dict(summing.dropped)
     for group, n in summing.filled_in_group.items():
         record.filled_shares[group] = n / (summing.sizes[group] * len(roles.feature_names))
     record.twin_labels = column_roles.twin_labels(summing.sizes)
@@ -431,6 +436,12 @@ def _refuse_lost(table: Table, summing: Summing, record: Record) -> None:
         error = missing_values(table, summing.roles, record)
         what = f"every row of {first_names(lost)}" if lost else "more than half of the rows"
         raise error.at(f"{what} would be left out")
+    moments = summing.moments
+    weights = dict(zip(moments.groups.tolist(), moments.weights.tolist(), strict=True))
+    weightless = [label for label in sort_labels([*summing.sizes]) if not weights.get(label)]
+    if any(weights.values()) and weightless:
+        fact = f"every row of {first_names(weightless)} has the weight 0"
+        raise TableError("weight", fact, "leave such rows out in a query, or weigh them")
 
 
 def _joined(roles: Roles, blocks: Sequence[Block]) -> tuple[Any, ...]:

@@ -11,7 +11,6 @@ import pickle
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import pairwise
@@ -26,7 +25,7 @@ from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.sums import Sums
 from fairpca._tables import merge_fan_in
 from fairpca._tables.column_roles import Roles, choose_roles, no_group, no_rows
-from fairpca._tables.files import pa, refuse_twin_names
+from fairpca._tables.files import first_names, pa, refuse_twin_names
 from fairpca._tables.prepare import Block, Summing, decode
 from fairpca._tables.read import Column, Table
 from fairpca._typing import Array
@@ -60,7 +59,17 @@ def moments_of_spark(frame: Any, *, folds: FoldRule | None, **columns: Any) -> G
         chunk = F.floor(F.col("slot") / fan_in).cast("bigint").alias("chunk")
         parts = parts.groupBy("key", chunk).applyInArrow(_merger(fan_in), _PART)
     rows = sorted(_collect(parts), key=lambda row: row["key"])
-    moments = reduce(GroupMoments.merge, (_unpacked(r["part"]) for r in rows), GroupMoments())
+    found = [_unpacked(row["part"]) for row in rows]
+    moments = reduce(GroupMoments.merge, found, GroupMoments())
+    lost = [
+        row["key"].partition(" ")[2]
+        for row, group in zip(rows, found, strict=True)
+        if row["key"] and group.n_dropped and not group.n_features
+    ]
+    if moments.n_features and (lost or moments.n_dropped > moments.counts.sum()):
+        what = f"every row of {first_names(lost)}" if lost else "more than half of the rows"
+        fact = f"{what} of {_SOURCE} would be left out, as they have missing values"
+        raise TableError("missing", fact, "fill them in, or leave out columns with many")
     if not moments.n_features:
         raise no_rows(_SOURCE, moments.n_dropped)
     return moments
@@ -99,7 +108,7 @@ def _frame_roles(frame: Any, **names: Any) -> Roles:
     columns = {}
     for name, kind in frame.dtypes:
         number = kind in _NUMBERS or kind.startswith("decimal")
-        columns[name] = Column(name, "number" if number else "text", name, name, name)
+        columns[name] = Column(name, "number" if number else "text", *[name] * 4)
     rows = {"batches": lambda **_: ()}  # none are looked at
     table = cast(Table, SimpleNamespace(columns=columns, name=_SOURCE, **rows))
     if not names.get("sensitive_features", True):
@@ -159,7 +168,7 @@ def _sum_up(roles: Roles, folds: FoldRule | None, batches: Iterable[Any]) -> Ite
     moments = summing.finished()
     if moments.n_features:
         moments._rule = folds
-    yield from _packed(moments, _task_index())
+    yield from _packed(moments, summing.dropped, _task_index())
 
 
 def _decoded(batch: Any, roles: Roles, partition: int, first_row: int) -> Block:
@@ -198,16 +207,20 @@ def _row(key: str, slot: int, moments: GroupMoments) -> Any:
     return pa.RecordBatch.from_pydict(columns, pa.schema(_TYPES))
 
 
-def _packed(moments: GroupMoments, slot: int) -> Iterator[Any]:
-    """A row with the moments of each group; one without a group if all rows were dropped."""
-    for g, label in enumerate(moments.groups.tolist() or [None]):
-        part = copy(moments)
-        if moments.n_features:
-            part = moments._take(moments._cells[-1] == g)
-            part.groups, part._cells[-1] = moments.groups[[g]], 0
+def _packed(moments: GroupMoments, dropped: Counter[Any], slot: int) -> Iterator[Any]:
+    """A row with the moments and the number of dropped rows of each group, and of rows of none."""
+    codes = {label: g for g, label in enumerate(moments.groups.tolist())}
+    for label in [*codes, *(dropped.keys() - codes.keys()), None]:
+        part = GroupMoments()
+        if label in codes:
+            part = moments._take(moments._cells[-1] == codes[label])
+            part.groups, part._cells[-1] = moments.groups[[codes[label]]], 0
             part._seen = Counter({label: moments._seen[label]})
-        part.n_dropped = 0 if g else moments.n_dropped
-        yield _row(f"{type(label).__name__} {label}", slot, part)
+        part.n_dropped = dropped[label]
+        if label is None:
+            part.n_dropped = moments.n_dropped - sum(dropped.values())
+        key = "" if label is None else f"{type(label).__name__} {label}"
+        yield _row(key, slot, part)
 
 
 def _unpacked(content: Any) -> GroupMoments:

@@ -74,4 +74,7 @@ def _without_formulas(column: Any) -> Any:
     """Put an apostrophe in front of texts that a spreadsheet would run as formulas."""
     if not pa.types.is_string(column.type):
         return column
-    return pc.replace_substring_regex(column, r"^([=+@\t\r])", r"'\1")
+    minus = pc.match_substring_regex(column, r"^-")
+    number = pc.match_substring_regex(column, r"^-[\d.,]+([eE][-+]?\d+)?$")
+    runs = pc.or_(pc.match_substring_regex(column, r"^[=+@\t\r]"), pc.and_not(minus, number))
+    return pc.if_else(runs, pc.binary_join_element_wise("'", column, ""), column)
