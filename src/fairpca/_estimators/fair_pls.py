@@ -143,7 +143,8 @@ class FairPLS(TargetedProjection):
                 "fit_files(path, sensitive_features='sex', target='income')."
             )
         from fairpca._tables.prepare import judge_columns
-        from fairpca._tables.read import Reading, open_table
+        from fairpca._tables.read import open_table
+        from fairpca._tables.table import Reading
 
         own = {f.name for f in fields(Reading)} & options.keys()
         table = open_table(data, **{name: options.pop(name) for name in own})

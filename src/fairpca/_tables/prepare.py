@@ -26,7 +26,8 @@ from fairpca._progress import Progress, silent
 from fairpca._tables import column_roles
 from fairpca._tables.column_roles import Profile, Roles, Sentinel, choose_roles, list_names
 from fairpca._tables.files import first_names, pa
-from fairpca._tables.read import Table, open_table
+from fairpca._tables.read import open_table
+from fairpca._tables.table import Table
 from fairpca._typing import Array, Labels, Mask
 from fairpca.exceptions import TableError, warn
 

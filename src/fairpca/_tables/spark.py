@@ -27,7 +27,7 @@ from fairpca._tables import merge_fan_in
 from fairpca._tables.column_roles import Roles, choose_roles, no_group, no_rows
 from fairpca._tables.files import first_names, pa, refuse_twin_names
 from fairpca._tables.prepare import Block, Summing, decode
-from fairpca._tables.read import Column, Table
+from fairpca._tables.table import Column, Table
 from fairpca._typing import Array
 from fairpca.exceptions import TableError
 

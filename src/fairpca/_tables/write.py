@@ -10,7 +10,7 @@ from fairpca._tables.atomic import FileName, refuse_inputs, replacing
 from fairpca._tables.column_roles import Roles
 from fairpca._tables.files import pa, pa_csv, pc, pq, refuse_twin_names
 from fairpca._tables.prepare import Record, blocks_of
-from fairpca._tables.read import Table
+from fairpca._tables.table import Table
 from fairpca._typing import Array
 from fairpca.exceptions import TableError
 

@@ -34,7 +34,8 @@ from fairpca._models.safetensors import ModelPipeline, load_model, read_extra, w
 from fairpca._progress import Progress
 from fairpca._tables.column_roles import Roles, choose_roles
 from fairpca._tables.prepare import Prepared, prepare
-from fairpca._tables.read import Table, is_query, open_table
+from fairpca._tables.read import is_query, open_table
+from fairpca._tables.table import Table
 from fairpca._tables.write import write_scores
 from fairpca.cli import options as opt
 from fairpca.cli.options import Asked, changed

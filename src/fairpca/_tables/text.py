@@ -1,0 +1,126 @@
+"""Text files and sheets as tables: what each column holds, judged by its first rows.
+
+Labels stay as they are written: 01 and 1 are two groups. A column whose first rows hold plain
+numbers is cast as it is, which is fast; a later value in another notation is an error. Other
+columns of numbers go through the macro ``fairpca_number``, which knows marks of thousands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from fairpca._tables import files
+from fairpca._tables.files import refuse_unknown
+from fairpca._tables.table import COMMA_NUMERAL, NUMERAL, Column, Table, head_rows, quoted
+from fairpca.exceptions import TableError
+
+_MOSTLY = 0.75  # A column with this share of numbers is meant to hold numbers.
+_DATE = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?"
+
+
+def define_text(table: Table) -> None:
+    reading, folder = table._reading, table._folder
+    if table.files[0].format == "excel":
+        table.files = [files.sheet_as_text(file, reading.sheet, folder) for file in table.files]
+        reading = table._reading = replace(reading, encoding=None, decimal=".")
+    table.files = [files.as_utf8(file, reading.encoding, folder) for file in table.files]
+    dialects = [files.dialect_of(file, reading.header) for file in table.files]
+    delimiter, names = dialects[0]
+    for file, dialect in zip(table.files, dialects, strict=True):
+        refuse_unknown(names, dialect[1], file.name)
+        if dialect != dialects[0]:
+            fact = f"{file.name} does not begin with the same line as {table.files[0].name}"
+            advice = "write all files alike, or join them in a query: "
+            advice += "SELECT x, y FROM 'a.csv' UNION ALL SELECT x, y FROM 'b.csv'"
+            raise TableError("columns", fact, advice)
+    table._from = (
+        f"read_csv({table.paths_in_sql()}, auto_detect=false, delim={quoted(delimiter)}, "
+        f"header={str(reading.header).lower()}, quote='\"', escape='\"', comment='', skip=0, strict_mode=true"
+    )
+    table._text_columns = [f"c{j}" for j in range(len(names))]
+    table._allow_memory(len(names))
+    for sql, name in zip(table._text_columns, names, strict=True):
+        if name not in table.columns:  # several columns may have no name
+            label = f"fairpca_label({sql})"
+            table.columns[name] = Column(name, "empty", sql, sql, label, label, usual=bool(name))
+    head = _head_of(table)
+    table._decimal = reading.decimal or _told_decimal(table.name, head)
+    for name, found in head.items():
+        table.columns[name] = _judged(table, table.columns[name], found)
+
+
+def _head_of(table: Table) -> dict[str, dict[str, Any]]:
+    """What the texts in the first rows of each column look like; columns of no values are left out.
+
+    ``points`` and ``commas`` are the shares of numbers with these decimal marks.
+    """
+    columns = {column.raw: column.name for column in table.columns.values()}
+    found = table._rows(
+        f"""
+        SELECT
+            name, list(DISTINCT raw) FILTER (WHERE fairpca_label(raw) IS NULL) AS nulls,
+            bool_and(regexp_full_match(text, {quoted(_DATE)})) AS dates,
+            bool_and(lower(text) IN ('true', 'false')) AS flags,
+            avg(CAST(regexp_full_match(text, {quoted(NUMERAL)}) AS INT)) AS points,
+            avg(CAST(regexp_full_match(text, {quoted(COMMA_NUMERAL)}) AS INT)) AS commas,
+            min(text) FILTER (WHERE contains(text, ',')) AS comma,
+            min(text) FILTER (WHERE contains(text, '.')) AS point
+        FROM (
+            SELECT name, raw, fairpca_known(raw) AS text FROM (UNPIVOT (
+                SELECT {", ".join(columns)} FROM {table._source()} LIMIT {head_rows(len(columns))}
+            ) ON COLUMNS(*) INTO NAME name VALUE raw)
+        ) GROUP BY name
+        """,
+        as_dicts=True,
+    )
+    for row in found:
+        table._nulls.update(row["nulls"] or ())
+    head = {columns[row["name"]]: row for row in found if row["points"] is not None}
+    return {name: head[name] for name in table.columns if name in head}
+
+
+def _told_decimal(where: str, head: Mapping[str, dict[str, Any]]) -> str:
+    """The decimal mark that the first rows imply; refuses to guess if they allow both."""
+    commas, points = (
+        {name for name, found in head.items() if found["comma"] and found[share] == 1}
+        for share in ("commas", "points")
+    )
+    if not commas or points - commas:
+        return "."
+    dotted = {name for name, found in head.items() if found["point"]}
+    plain = [name for name in head if name in dotted and head[name]["points"] == 1]
+    if commas - points and (commas & dotted or not plain):
+        return ","
+    asked = min(commas)
+    seen = f"{where} has {head[asked]['comma']!r} in column {asked!r}"
+    if plain:
+        seen += f" and {head[plain[0]]['point']!r} in column {plain[0]!r}"
+    fact = f"{seen}: the comma may be a decimal mark or separate thousands"
+    raise TableError("decimal", fact, "say which with decimal=',' or decimal='.'")
+
+
+def _judged(table: Table, column: Column, found: Mapping[str, Any]) -> Column:
+    """Tell from the first rows whether a column of text holds numbers."""
+    share, fraction, thousands = "points", "point", "comma"
+    if table._decimal == ",":
+        share, fraction, thousands = "commas", "comma", "point"
+    column = replace(column, number=table._parsed(column.raw))
+    if found["dates"]:
+        return replace(column, kind="date", typed=f"CAST({column.label} AS TIMESTAMP)")
+    if found["flags"]:
+        digit = (
+            f"CASE lower(fairpca_trim({column.raw})) WHEN 'true' THEN '1' WHEN 'false' THEN '0' "
+        )
+        number = f"fairpca_number({digit} ELSE {column.raw} END, {digit} ELSE {column.raw} END)"
+        return replace(column, kind="number", number=number, typed=f"CAST({number} AS BOOLEAN)")
+    if found[share] < 1:
+        mixed = found[share] >= _MOSTLY
+        typed = column.number if mixed else column.label
+        return replace(column, kind="text", typed=typed, odd=True, mixed=mixed)
+    told = table._reading.decimal or len(table.missing) > len(table._codes)
+    plain = not (told or found[thousands])
+    number = f"CAST({table._with_points(column.raw)} AS DOUBLE)" if plain else column.number
+    typed = number if found[fraction] else ""
+    return replace(column, kind="number", number=number, typed=typed, plain=plain)
