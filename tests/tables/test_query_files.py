@@ -203,6 +203,56 @@ def test_files_of_all_formats_and_with_an_index(kind):
     assert found.data["ill"].to_pylist() == [1, 0] * 20
 
 
+def test_rows_of_several_files_come_in_turn():
+    Path("parts").mkdir()
+    first = np.random.default_rng(1).normal(size=6)
+    for k, start in enumerate(first):
+        write(
+            f"parts/{k}.csv",
+            a=start + np.arange(50) / 8,
+            b=NUMBERS[:10].repeat(5),
+            g=GROUPS[:10] * 5,
+        )
+    rows = np.add.outer(first, np.arange(50) / 8).ravel()
+    for data in ["parts", "SELECT * FROM 'parts/*.csv'"] * 20:
+        np.testing.assert_array_equal(read_table(data, "g").data["a"].to_numpy(), rows)
+
+
+def test_ids_of_19_digits_stay_apart_in_a_join():
+    ids = [9007199254740993000 + i for i in range(40)]
+    write("a.csv", key=ids, x=NUMBERS, g=GROUPS)
+    write("b.csv", key=ids, y=NUMBERS)
+    joined = "SELECT x, y, g FROM 'a.csv' JOIN 'b.csv' USING (key) ORDER BY key"
+    assert read_table(joined, "g").data["y"].to_pylist() == NUMBERS.tolist()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_codes_for_missing_values_leave_the_columns_of_a_query_but_not_its_groups(suffix):
+    columns = {
+        "a": [i * i for i in range(39)] + [-99],
+        "b": [*NUMBERS[:38], -99, 1.5],
+        "g": [1, -99] * 20,
+    }
+    write("a.csv", **columns)
+    pq.write_table(pa.table(columns), "a.parquet")
+    query = f"SELECT *, sum(a) OVER () AS total FROM 'a.{suffix}'"
+    people = read_table(query, "g", missing_values="-99", keep_missing=True)
+    missing = {name: sum(map(np.isnan, people.data[name].to_pylist())) for name in "ab"}
+    assert missing == {"a": 1, "b": 1}
+    assert set(people.data["total"].to_pylist()) == {sum(columns["a"])}  # as it is stored
+    assert set(people.sensitive_features) == {"1", "-99"}
+
+
+def test_names_of_folders_are_numbers_and_names_of_files_are_plain():
+    for year in (2023, 2024):
+        Path(f"by/year={year}").mkdir(parents=True)
+        write(f"by/year={year}/a[1].csv", a=NUMBERS + year, g=GROUPS)
+    query = "SELECT a, g FROM 'by/*/*.csv' WHERE year + 1 > 2024"
+    assert read_table(query, "g").data["a"].to_pylist() == (NUMBERS + 2024).tolist()
+    query = "SELECT a, g FROM 'by/year=2024/a[1].csv'"
+    assert read_table(query, "g").data.num_rows == 40
+
+
 def test_a_query_over_a_file_without_rows():
     Path("none.csv").write_text("a,g\n")
     with pytest.raises(TableError, match=r"no (rows|columns of numbers)"):

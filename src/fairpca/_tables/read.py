@@ -18,7 +18,7 @@ from typing import Any
 
 from fairpca._tables import files
 from fairpca._tables.files import TableFile, duckdb, pa, refuse_twin_names
-from fairpca._tables.table import Column, Reading, Table, identifier, quoted_list
+from fairpca._tables.table import Column, Kind, Reading, Table, identifier, quoted_list
 from fairpca._tables.text import define_text
 from fairpca.exceptions import TableError
 
@@ -91,10 +91,12 @@ def _file_table(data: Any, reading: Reading, query: Table | None = None) -> Tabl
     if found[0].partition:  # DuckDB reads the whole path
         refuse_twin_names(table.name, [*table.columns, *keys], "rename the column, or the folder")
     for key in found[0].partition:
-        numbers = all(files.is_number(file.partition.get(key, "")) for file in found)
-        sql = identifier(key)
-        column = Column(key, "text", sql, f"CAST({sql} AS DOUBLE)", sql, sql, usual=False)
-        table.columns[key] = replace(column, kind="number") if numbers else column
+        values, sql = {file.partition.get(key, "") for file in found}, identifier(key)
+        of_key: Kind = "number" if all(map(files.is_number, values)) else "text"
+        whole = all(value.isdecimal() and str(int(value)) == value for value in values)  # not 01
+        typed = f"CAST({sql} AS BIGINT)" if whole else sql
+        column = Column(key, of_key, sql, f"CAST({sql} AS DOUBLE)", sql, typed, usual=False)
+        table.columns[key] = column
     return table
 
 
@@ -122,7 +124,8 @@ def _define_query(table: Table, query: str | None, named: Sequence[tuple[str, st
         part = _file_table(schema + name, table._reading, table)
         part._define_view(schema, name)
         table._parts.append(part)
-    allowed = [os.path.abspath(file.path) for part in table._parts for file in part.files]
+    paths = [os.path.abspath(file.path) for part in table._parts for file in part.files]
+    allowed = [*paths, *map(glob.escape, paths)]  # the latter as they stand in the views
     table._connection.execute(
         f"SET GLOBAL allowed_paths={quoted_list(allowed)}; SET GLOBAL enable_external_access=false"
     )

@@ -34,14 +34,13 @@ NUMERAL = (
     r"[-+]?(([1-9]\d?\d?(,\d{3})+|\d+)(\.\d*)?|\.\d+)([eE][-+]?\d+)?|[-+]?([iI]nf(inity)?|INF)"
 )
 #: Whole numbers whose digits a query keeps, and texts whose zeros it keeps.
-_WHOLE, _ZEROS = r"-?(0|[1-9]\d{0,17})", r"-?0\d+"
 COMMA_NUMERAL = NUMERAL.replace(",", "\0").replace(r"\.", ",").replace("\0", r"\.")
 _BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))
 FILE = "fairpca_file"  # the column with the path of a row's file
 _CONVERSION = "Conversion Error"  # how the message begins, whatever the class
 _ERRORS = (duckdb.Error, pa.ArrowException, OSError)
-#: Whole numbers whose digits a query keeps, and texts whose zeros it keeps.
-_WHOLE, _ZEROS = r"-?(0|[1-9]\d{0,17})", r"-?0\d+"
+#: Whole numbers that fit 64 bits, and those that only a text holds: 01, or an id of 19 digits.
+_WHOLE, _ONLY_TEXT = r"-?(0|[1-9]\d{0,17})", r"-?(0\d+|\d{19,})"
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,8 @@ class Table:
         if query is not None:
             return
         self._cleanup = finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        for macro in _macros(self.missing) if database == ":memory:" else ():
+        texts = [text for text in self.missing if not files.is_number(text)]
+        for macro in _macros(texts) if database == ":memory:" else ():
             self._connection.execute(f"CREATE MACRO {macro}")
 
     def batches(
@@ -275,13 +275,13 @@ class Table:
         unknown = [self.columns[name] for name, typed in sql.items() if not typed]
         kinds = [
             f"bool_{way}(regexp_full_match(fairpca_known({column.raw}), {quoted(pattern)}))"
-            for way, pattern in (("and", _WHOLE), ("or", _ZEROS))
+            for way, pattern in (("and", _WHOLE), ("or", _ONLY_TEXT))
             for column in unknown
         ]
         found = self._rows(f"SELECT {', '.join(kinds)} FROM {self._source()}")[0] if kinds else ()
-        for column, whole, zeros in zip(unknown, found, found[len(unknown) :], strict=False):
+        for column, whole, as_text in zip(unknown, found, found[len(unknown) :], strict=False):
             exact = f"CAST(fairpca_known({column.raw}) AS BIGINT)" if whole else column.number
-            sql[column.name] = column.label if zeros else exact
+            sql[column.name] = column.label if as_text else exact
         listed = ", ".join(f"{value} AS {identifier(name)}" for name, value in sql.items())
         source = self._source(as_text=False)
         self._rows(f"CREATE VIEW {view} AS SELECT {listed} FROM {source}")
@@ -367,10 +367,11 @@ def _connect(database: str, folder: str) -> Any:
         advice += "tables if another program than DuckDB wrote it"
         raise TableError("damaged", fact, advice) from error
     # Names in a query are never Python variables. The statistics of Parquet files ignore NaN, so
-    # DuckDB must not rely on them. Nor must it load whole row groups, which may exceed the limit.
+    # DuckDB must not rely on them. It must not load whole row groups, which may exceed the limit,
+    # nor turn a long IN (...) into a join, which loses the order of the rows.
     connection.execute(
         "SET GLOBAL python_enable_replacements=false; SET GLOBAL enable_external_file_cache=false; "
-        "SET GLOBAL disabled_optimizers='statistics_propagation'; "
+        "SET GLOBAL disabled_optimizers='statistics_propagation,in_clause'; "
         "SET GLOBAL disable_parquet_prefetching=true; "
         "SET enable_progress_bar=true; SET enable_progress_bar_print=false"
     )

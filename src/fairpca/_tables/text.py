@@ -37,7 +37,8 @@ def define_text(table: Table) -> None:
             raise TableError("columns", fact, advice)
     table._from = (
         f"read_csv({table.paths_in_sql()}, auto_detect=false, delim={quoted(delimiter)}, "
-        f"header={str(reading.header).lower()}, quote='\"', escape='\"', comment='', skip=0, strict_mode=true"
+        f"header={str(reading.header).lower()}, quote='\"', escape='\"', comment='', skip=0, "
+        "strict_mode=true"
     )
     table._text_columns = [f"c{j}" for j in range(len(names))]
     table._allow_memory(len(names))
