@@ -258,3 +258,11 @@ def test_a_query_over_a_file_without_rows():
     Path("none.csv").write_text("a,g\n")
     with pytest.raises(TableError, match=r"no (rows|columns of numbers)"):
         read_table("SELECT * FROM 'none.csv'", "g")
+
+
+def test_a_wrong_query_is_not_blamed_on_its_file():
+    write("c.csv", a=NUMBERS, g=GROUPS)
+    for query in ("SELECT nobody, g FROM 'c.csv'", "SELECT c.a, g FROM 'c.csv' AS d"):
+        with pytest.raises(TableError) as caught:
+            read_table(query, "g")
+        assert (caught.value.problem, caught.value.advice) == ("query", "correct the query")

@@ -39,6 +39,7 @@ _BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))
 FILE = "fairpca_file"  # the column with the path of a row's file
 _CONVERSION = "Conversion Error"  # how the message begins, whatever the class
 _ERRORS = (duckdb.Error, pa.ArrowException, OSError)
+_WRONG_QUERY = (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)
 #: Whole numbers that fit 64 bits, and those that only a text holds: 01, or an id of 19 digits.
 _WHOLE, _ONLY_TEXT = r"-?(0|[1-9]\d{0,17})", r"-?(0\d+|\d{19,})"
 
@@ -309,12 +310,12 @@ class Table:
 
     def _explained(self, error: Exception) -> TableError:
         """Translate an error of DuckDB or Arrow into one that names the file and the way out."""
-        said = str(error)
+        said, wrong_query = str(error), isinstance(error, _WRONG_QUERY)
         for part in self._parts:
             numbers = [c.name for c in part.columns.values() if c.kind == "number" or c.mixed]
             if _CONVERSION in said and (odd := part.odd_value(numbers)):
                 return odd
-            if any(str(file.path) in said for file in part.files):
+            if any(str(file.path) in said for file in part.files) and not wrong_query:
                 return part._explained(error)
         mine = next((file.name for file in self.files if str(file.path) in said), self.name)
         line = re.search(r"CSV Error on Line: (\d+)", said)

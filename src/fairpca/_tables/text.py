@@ -53,7 +53,7 @@ def define_text(table: Table) -> None:
 
 
 def _head_of(table: Table) -> dict[str, dict[str, Any]]:
-    """What the texts in the first rows of each column look like; columns of no values are left out.
+    """Describe the texts in the first rows of each column; columns without any are left out.
 
     ``points`` and ``commas`` are the shares of numbers with these decimal marks.
     """
