@@ -243,6 +243,9 @@ def draw_growth(folder):
                 label = f"{name}, slope {round(slope(points), 1) + 0.0:.1f}"
                 axis.plot(*zip(*points, strict=True), "o-", color=color, label=label)
             axis.set(xscale="log", yscale="log")
+            low, high = axis.get_ylim()
+            if high < 20 * low:  # otherwise noise fills the panel
+                axis.set_ylim(low / 4, high * 4)
             axis.grid(color="0.9")
             axis.legend(frameon=False, fontsize=8)
         bottom.minorticks_off()
