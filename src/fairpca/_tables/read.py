@@ -45,7 +45,7 @@ def open_table(data: Any, **options: Any) -> Table:
     reading = Reading(**options)
     if isinstance(data, Mapping):
         table = Table("the data", reading)
-        path = Path(table._folder, "data.parquet")
+        path = Path(table.folder, "data.parquet")
         files.pq.write_table(pa.table(dict(data)), path)
         table.files = [TableFile(path, "the data", "parquet")]
         _define_parquet(table)
@@ -54,7 +54,7 @@ def open_table(data: Any, **options: Any) -> Table:
         _define_query(table, data, _files_in(data))
     else:
         table = _file_table(data, reading)
-    table._connection.execute("SET lock_configuration=true")  # no query can change it
+    table.connection.execute("SET lock_configuration=true")  # no query can change it
     return table
 
 
@@ -103,7 +103,7 @@ def _file_table(data: Any, reading: Reading, query: Table | None = None) -> Tabl
 def _define_query(table: Table, query: str | None, named: Sequence[tuple[str, str]]) -> None:
     """Define a table by one SELECT statement, on a database or on the named files."""
     if query is None:
-        rows = table._rows("SELECT schema, name FROM (SHOW ALL TABLES)") or [("main", "people")]
+        rows = table.rows("SELECT schema, name FROM (SHOW ALL TABLES)") or [("main", "people")]
         known = [[part for part in row if part != "main"] for row in rows]
         names = files.first_names([".".join(parts) for parts in known])
         first = ".".join(map(identifier, known[0]))
@@ -121,17 +121,17 @@ def _define_query(table: Table, query: str | None, named: Sequence[tuple[str, st
     modifiers = [modifier["type"] for node in nodes for modifier in node.get("modifiers", ())]
     table.unordered = bool(draws or (mixes and "ORDER_MODIFIER" not in modifiers))
     for schema, name in named:
-        part = _file_table(schema + name, table._reading, table)
-        part._define_view(schema, name)
-        table._parts.append(part)
-    paths = [os.path.abspath(file.path) for part in table._parts for file in part.files]
+        part = _file_table(schema + name, table.reading, table)
+        part.define_view(schema, name)
+        table.parts.append(part)
+    paths = [os.path.abspath(file.path) for part in table.parts for file in part.files]
     allowed = [*paths, *map(glob.escape, paths)]  # the latter as they stand in the views
-    table._connection.execute(
+    table.connection.execute(
         f"SET GLOBAL allowed_paths={quoted_list(allowed)}; SET GLOBAL enable_external_access=false"
     )
     text = query.encode()  # DuckDB counts bytes
     end = next((at for at, _ in duckdb.tokenize(query) if text[at : at + 1] == b";"), None)
-    table._define(f"({text[:end].decode()}\n)")
+    table.define(f"({text[:end].decode()}\n)")
 
 
 def _nodes_of(query: str) -> list[dict[str, Any]]:
@@ -163,14 +163,14 @@ def _files_in(query: str) -> list[tuple[str, str]]:
 
 def _define_parquet(table: Table) -> None:
     """Define a table by Parquet or Arrow files, whose types of columns may differ."""
-    folder = table._folder
+    folder = table.folder
     table.files = [
         files.as_parquet(file, folder) if file.format == "arrow" else file for file in table.files
     ]
     first, numbers, table.n_rows = files.first_schema(table.files)
     # DuckDB would otherwise take the types of the first file for all, and round fractions.
     several = len(table.files) > 1
-    table._define(
+    table.define(
         f"read_parquet({table.paths_in_sql()}, union_by_name={str(several).lower()})",
         first.names,
         (first.pandas_metadata or {}).get("index_columns", ()),

@@ -83,7 +83,7 @@ class Reading:
 
 
 class Table:
-    """Rows and named columns, wherever they are; see :func:`open_table`."""
+    """Rows and named columns, wherever they are; `fairpca._tables.read` opens and defines them."""
 
     def __init__(
         self,
@@ -93,30 +93,30 @@ class Table:
         database: str = ":memory:",
         query: Table | None = None,
     ) -> None:
-        self.name, self._reading = name, reading  # the name is for messages
+        self.name, self.reading = name, reading  # the name is for messages
         given = reading.missing_values
         #: Texts that stand for a missing number, besides the usual ones.
         self.missing = [str(v) for v in ([given] if np.isscalar(given) else given)]
-        self._codes = [float(value) for value in self.missing if files.is_number(value)]
-        self._decimal = reading.decimal or "."
+        self.codes = [float(value) for value in self.missing if files.is_number(value)]
+        self.decimal = reading.decimal or "."
         self.inputs = list(inputs)  # files and folders that must not be written to
         self.files: Sequence[TableFile] = ()
         self.n_rows = 0  # of Parquet files, which tell it
         self.unordered = False  # whether rows may come in another order next time
         self.columns: dict[str, Column] = {}
-        self._from = ""  # SQL: what follows FROM, or the beginning of a call of read_csv
-        self._text_columns: Sequence[str] = ()  # SQL: all columns of text files
-        self._nulls = set(_FREQUENT)  # texts for missing values, with others of the first rows
-        self._parts: list[Table] = []  # the files that a query names
-        self._folder: str = tempfile.mkdtemp(prefix="fairpca-") if query is None else query._folder
-        shared = None if query is None else query._connection
-        self._connection: Any = shared or _connect(database, self._folder)
+        self.from_sql = ""  # SQL: what follows FROM, or the beginning of a call of read_csv
+        self.text_columns: Sequence[str] = ()  # SQL: all columns of text files
+        self.nulls = set(_FREQUENT)  # texts for missing values, with others of the first rows
+        self.parts: list[Table] = []  # the files that a query names
+        self.folder: str = tempfile.mkdtemp(prefix="fairpca-") if query is None else query.folder
+        shared = None if query is None else query.connection
+        self.connection: Any = shared or _connect(database, self.folder)
         if query is not None:
             return
-        self._cleanup = finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self._cleanup = finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         texts = [text for text in self.missing if not files.is_number(text)]
         for macro in _macros(texts) if database == ":memory:" else ():
-            self._connection.execute(f"CREATE MACRO {macro}")
+            self.connection.execute(f"CREATE MACRO {macro}")
 
     def batches(
         self,
@@ -144,10 +144,10 @@ class Table:
         n_rows, last, show = 0, 0.0, progress or (lambda fraction: None)
         most = max(1024, _BATCH_ENTRIES // len(uses))
         # Cursors allow other queries meanwhile, but they cannot tell how far they are.
-        cursor = self._connection if progress else self._connection.cursor()
+        cursor = self.connection if progress else self.connection.cursor()
         before = [_identity(file.path) for file in self.files]
         try:
-            rows = cursor.sql(f"SELECT {listed} FROM {self._source(as_text, fast)}{some}")
+            rows = cursor.sql(f"SELECT {listed} FROM {self.source(as_text, fast)}{some}")
             for batch in rows.to_arrow_reader(min(_BATCH_ROWS, most)):
                 yield batch
                 n_rows += batch.num_rows
@@ -166,24 +166,24 @@ class Table:
     def _number(self, name: str, as_text: bool, fast: Sequence[str] = ()) -> str:
         """SQL: a column as DOUBLE, without codes for missing values."""
         column = self.columns[name]
-        sql = self._parsed(column.raw) if as_text and column.plain else column.number
+        sql = self.parsed(column.raw) if as_text and column.plain else column.number
         sql = column.raw if column.raw in fast else sql
-        for code in self._codes:
+        for code in self.codes:
             sql = f"nullif({sql}, {code!r}::DOUBLE)"
         return sql
 
-    def _parsed(self, text: str) -> str:
+    def parsed(self, text: str) -> str:
         """SQL: a text as DOUBLE, whatever the notation."""
-        return f"fairpca_number({text}, {self._with_points(text)})"
+        return f"fairpca_number({text}, {self.with_points(text)})"
 
-    def _with_points(self, text: str) -> str:
+    def with_points(self, text: str) -> str:
         """SQL: a text with a decimal point."""
-        return f"translate({text}, ',.', '.,')" if self._decimal == "," else text
+        return f"translate({text}, ',.', '.,')" if self.decimal == "," else text
 
     def types_of(self, names: Sequence[str]) -> list[Any]:
         """The Arrow types of columns, as they are stored."""
         listed = ", ".join(self.columns[name].raw for name in names) or "1"
-        empty = self._connection.cursor().sql(f"SELECT {listed} FROM {self._source()} LIMIT 0")
+        empty = self.connection.cursor().sql(f"SELECT {listed} FROM {self.source()} LIMIT 0")
         return list(empty.to_arrow_table().schema.types)[: len(names)]
 
     def holds_fractions(self, name: str) -> bool:
@@ -191,35 +191,35 @@ class Table:
         refuse_unknown([name], [*self.columns], self.name)
         if self.columns[name].kind != "number":
             return False
-        found = self._rows(
+        found = self.rows(
             f"SELECT bool_or(x <> floor(x)) FROM (SELECT {self._number(name, True)} AS x "
-            f"FROM {self._source()} LIMIT {HEAD_ROWS})"
+            f"FROM {self.source()} LIMIT {HEAD_ROWS})"
         )
         return bool(found[0][0]) or pa.types.is_floating(self.types_of([name])[0])
 
     def place_of(self, row: int) -> str:
         """The place of a row, counted from 1, as "line 7 of people.csv"."""
         paths = FILE if self.files else "NULL"
-        found = self._rows(
+        found = self.rows(
             f"SELECT file, {row} - min(n) + 1 FROM (SELECT {paths} AS file, "
-            f"row_number() OVER () AS n FROM {self._source()}) "
+            f"row_number() OVER () AS n FROM {self.source()}) "
             f"GROUP BY file HAVING {row} BETWEEN min(n) AND max(n)"
         )
         path, n = found[0]
         file = next((file for file in self.files if str(file.path) == path), None)
         place = file.name if file else self.name
-        if file is None or not self._text_columns:
+        if file is None or not self.text_columns:
             return f"row {n} of {place}"
-        return f"line {files.line_of(file, n - 1 + self._reading.header)} of {place}"
+        return f"line {files.line_of(file, n - 1 + self.reading.header)} of {place}"
 
     def odd_value(self, names: Sequence[str], as_text: bool = False) -> TableError | None:
         """The error for the first text among the numbers of these columns, if there is one."""
         odd = ", ".join(f"TRY(coalesce({self._number(n, as_text)}, 0)) IS NULL" for n in names)
         texts = ", ".join(f"CAST({self.columns[name].raw} AS VARCHAR)" for name in names)
-        found = self._rows(
+        found = self.rows(
             "SELECT n, j, text FROM (SELECT row_number() OVER () AS n, "
             f"list_position([{odd}], true) AS j, [{texts}][j] AS text "
-            f"FROM {self._source(as_text)}) WHERE j > 0 LIMIT 1"
+            f"FROM {self.source(as_text)}) WHERE j > 0 LIMIT 1"
         )
         if not found:
             return None
@@ -231,9 +231,9 @@ class Table:
             f"a missing one, missing_values=[{value!r}], or leave the column out, drop=[{name!r}]"
         )
         point = "," if re.fullmatch(r"\d{1,3}(\.\d{3}){2,}", value) else ""
-        numeral = COMMA_NUMERAL if self._decimal == "," else NUMERAL
+        numeral = COMMA_NUMERAL if self.decimal == "," else NUMERAL
         if self.columns[name].plain and re.fullmatch(numeral, value):
-            point = self._decimal  # passed by the user, it makes us look for thousands everywhere
+            point = self.decimal  # passed by the user, it makes us look for thousands everywhere
         advice += f"; with decimal={point!r} it is read as a number" if point else ""
         problem = "decimal" if point else "odd_value"
         column = self.columns[name]
@@ -243,17 +243,17 @@ class Table:
 
     def close(self) -> None:
         """Close the connection and remove temporary files."""
-        self._connection.close()
+        self.connection.close()
         self._cleanup()
 
-    def _source(self, as_text: bool = True, fast: Sequence[str] = ()) -> str:
+    def source(self, as_text: bool = True, fast: Sequence[str] = ()) -> str:
         """SQL: the rows; of text files as text, without the usual texts for missing values."""
-        if not self._text_columns:
-            return self._from
-        doubles, nulls = set(fast), [""] if as_text else sorted(self._nulls)
-        types = [f"{c}: '{'DOUBLE' if c in doubles else 'VARCHAR'}'" for c in self._text_columns]
-        how = f"decimal_separator={quoted(self._decimal)}, nullstr={quoted_list(nulls)}"
-        return f"{self._from}, {how}, columns={{{', '.join(types)}}})"
+        if not self.text_columns:
+            return self.from_sql
+        doubles, nulls = set(fast), [""] if as_text else sorted(self.nulls)
+        types = [f"{c}: '{'DOUBLE' if c in doubles else 'VARCHAR'}'" for c in self.text_columns]
+        how = f"decimal_separator={quoted(self.decimal)}, nullstr={quoted_list(nulls)}"
+        return f"{self.from_sql}, {how}, columns={{{', '.join(types)}}})"
 
     def paths_in_sql(self) -> str:
         """SQL: the files, whose names become a column, and maybe those of their folders."""
@@ -262,16 +262,16 @@ class Table:
         hive = f"hive_partitioning={str(bool(has_keys)).lower()}, hive_types_autocast=false"
         return f"{paths}, filename='{FILE}', {hive}"
 
-    def _allow_memory(self, n_columns: int) -> None:
+    def allow_memory(self, n_columns: int) -> None:
         """Allow more memory if there are many columns: a vector of each must fit."""
-        self._connection.execute(f"SET memory_limit='{max(_MEMORY, 2 * n_columns)}MB'")
+        self.connection.execute(f"SET memory_limit='{max(_MEMORY, 2 * n_columns)}MB'")
 
-    def _define_view(self, schema: str, name: str) -> None:
+    def define_view(self, schema: str, name: str) -> None:
         """Let a query find these files under a name, with types that lose nothing."""
         view = identifier(name)
         if schema:
             view = f"{identifier(schema[:-1])}.{view}"
-            self._rows(f"CREATE SCHEMA IF NOT EXISTS {identifier(schema[:-1])}")
+            self.rows(f"CREATE SCHEMA IF NOT EXISTS {identifier(schema[:-1])}")
         sql = {name: column.typed for name, column in self.columns.items() if name}
         unknown = [self.columns[name] for name, typed in sql.items() if not typed]
         kinds = [
@@ -279,30 +279,30 @@ class Table:
             for way, pattern in (("and", _WHOLE), ("or", _ONLY_TEXT))
             for column in unknown
         ]
-        found = self._rows(f"SELECT {', '.join(kinds)} FROM {self._source()}")[0] if kinds else ()
+        found = self.rows(f"SELECT {', '.join(kinds)} FROM {self.source()}")[0] if kinds else ()
         for column, whole, as_text in zip(unknown, found, found[len(unknown) :], strict=False):
             exact = f"CAST(fairpca_known({column.raw}) AS BIGINT)" if whole else column.number
             sql[column.name] = column.label if as_text else exact
         listed = ", ".join(f"{value} AS {identifier(name)}" for name, value in sql.items())
-        source = self._source(as_text=False)
-        self._rows(f"CREATE VIEW {view} AS SELECT {listed} FROM {source}")
+        source = self.source(as_text=False)
+        self.rows(f"CREATE VIEW {view} AS SELECT {listed} FROM {source}")
 
-    def _rows(self, sql: str, as_dicts: bool = False) -> list[Any]:
+    def rows(self, sql: str, as_dicts: bool = False) -> list[Any]:
         try:
-            found = self._connection.cursor().sql(sql)
+            found = self.connection.cursor().sql(sql)
             return list(found.to_arrow_table().to_pylist() if as_dicts else found.fetchall())
         except _ERRORS as error:
             raise self._explained(error) from error
 
-    def _define(self, source: str, names: Sequence[str] = (), index: Sequence[Any] = ()) -> None:
+    def define(self, source: str, names: Sequence[str] = (), index: Sequence[Any] = ()) -> None:
         """Set the source and its columns; DuckDB renames columns that differ only in case."""
-        self._from = source
-        described = self._rows(f"DESCRIBE SELECT * FROM {source}")
+        self.from_sql = source
+        described = self.rows(f"DESCRIBE SELECT * FROM {source}")
         types = {row[0]: row[1] for row in described}
-        self._allow_memory(len(types))
+        self.allow_memory(len(types))
         for name, (column, kind) in zip(names or types, types.items(), strict=False):
             sql, is_number = identifier(column), _kind(kind) == "number"
-            number = f"CAST({sql} AS DOUBLE)" if is_number else self._parsed(sql)
+            number = f"CAST({sql} AS DOUBLE)" if is_number else self.parsed(sql)
             keeps = kind == "VARCHAR" or (is_number and "DECIMAL" not in kind)
             label = sql if keeps else f"CAST({sql} AS VARCHAR)"
             usual = name not in index and not name.startswith("__index_level_")
@@ -311,7 +311,7 @@ class Table:
     def _explained(self, error: Exception) -> TableError:
         """Translate an error of DuckDB or Arrow into one that names the file and the way out."""
         said, wrong_query = str(error), isinstance(error, _WRONG_QUERY)
-        for part in self._parts:
+        for part in self.parts:
             numbers = [c.name for c in part.columns.values() if c.kind == "number" or c.mixed]
             if _CONVERSION in said and (odd := part.odd_value(numbers)):
                 return odd

@@ -21,10 +21,11 @@ _DATE = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?"
 
 
 def define_text(table: Table) -> None:
-    reading, folder = table._reading, table._folder
+    """Define a table by text files or sheets, whose columns are judged by their first rows."""
+    reading, folder = table.reading, table.folder
     if table.files[0].format == "excel":
         table.files = [files.sheet_as_text(file, reading.sheet, folder) for file in table.files]
-        reading = table._reading = replace(reading, encoding=None, decimal=".")
+        reading = table.reading = replace(reading, encoding=None, decimal=".")
     table.files = [files.as_utf8(file, reading.encoding, folder) for file in table.files]
     dialects = [files.dialect_of(file, reading.header) for file in table.files]
     delimiter, names = dialects[0]
@@ -35,19 +36,19 @@ def define_text(table: Table) -> None:
             advice = "write all files alike, or join them in a query: "
             advice += "SELECT x, y FROM 'a.csv' UNION ALL SELECT x, y FROM 'b.csv'"
             raise TableError("columns", fact, advice)
-    table._from = (
+    table.from_sql = (
         f"read_csv({table.paths_in_sql()}, auto_detect=false, delim={quoted(delimiter)}, "
         f"header={str(reading.header).lower()}, quote='\"', escape='\"', comment='', skip=0, "
         "strict_mode=true"
     )
-    table._text_columns = [f"c{j}" for j in range(len(names))]
-    table._allow_memory(len(names))
-    for sql, name in zip(table._text_columns, names, strict=True):
+    table.text_columns = [f"c{j}" for j in range(len(names))]
+    table.allow_memory(len(names))
+    for sql, name in zip(table.text_columns, names, strict=True):
         if name not in table.columns:  # several columns may have no name
             label = f"fairpca_label({sql})"
             table.columns[name] = Column(name, "empty", sql, sql, label, label, usual=bool(name))
     head = _head_of(table)
-    table._decimal = reading.decimal or _told_decimal(table.name, head)
+    table.decimal = reading.decimal or _told_decimal(table.name, head)
     for name, found in head.items():
         table.columns[name] = _judged(table, table.columns[name], found)
 
@@ -58,7 +59,7 @@ def _head_of(table: Table) -> dict[str, dict[str, Any]]:
     ``points`` and ``commas`` are the shares of numbers with these decimal marks.
     """
     columns = {column.raw: column.name for column in table.columns.values()}
-    found = table._rows(
+    found = table.rows(
         f"""
         SELECT
             name, list(DISTINCT raw) FILTER (WHERE fairpca_label(raw) IS NULL) AS nulls,
@@ -70,14 +71,14 @@ def _head_of(table: Table) -> dict[str, dict[str, Any]]:
             min(text) FILTER (WHERE contains(text, '.')) AS point
         FROM (
             SELECT name, raw, fairpca_known(raw) AS text FROM (UNPIVOT (
-                SELECT {", ".join(columns)} FROM {table._source()} LIMIT {head_rows(len(columns))}
+                SELECT {", ".join(columns)} FROM {table.source()} LIMIT {head_rows(len(columns))}
             ) ON COLUMNS(*) INTO NAME name VALUE raw)
         ) GROUP BY name
         """,
         as_dicts=True,
     )
     for row in found:
-        table._nulls.update(row["nulls"] or ())
+        table.nulls.update(row["nulls"] or ())
     head = {columns[row["name"]]: row for row in found if row["points"] is not None}
     return {name: head[name] for name in table.columns if name in head}
 
@@ -105,9 +106,9 @@ def _told_decimal(where: str, head: Mapping[str, dict[str, Any]]) -> str:
 def _judged(table: Table, column: Column, found: Mapping[str, Any]) -> Column:
     """Tell from the first rows whether a column of text holds numbers."""
     share, fraction, thousands = "points", "point", "comma"
-    if table._decimal == ",":
+    if table.decimal == ",":
         share, fraction, thousands = "commas", "comma", "point"
-    column = replace(column, number=table._parsed(column.raw))
+    column = replace(column, number=table.parsed(column.raw))
     if found["dates"]:
         return replace(column, kind="date", typed=f"CAST({column.label} AS TIMESTAMP)")
     if found["flags"]:
@@ -120,8 +121,8 @@ def _judged(table: Table, column: Column, found: Mapping[str, Any]) -> Column:
         mixed = found[share] >= _MOSTLY
         typed = column.number if mixed else column.label
         return replace(column, kind="text", typed=typed, odd=True, mixed=mixed)
-    told = table._reading.decimal or len(table.missing) > len(table._codes)
+    told = table.reading.decimal or len(table.missing) > len(table.codes)
     plain = not (told or found[thousands])
-    number = f"CAST({table._with_points(column.raw)} AS DOUBLE)" if plain else column.number
+    number = f"CAST({table.with_points(column.raw)} AS DOUBLE)" if plain else column.number
     typed = number if found[fraction] else ""
     return replace(column, kind="number", number=number, typed=typed, plain=plain)
