@@ -274,15 +274,21 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
 
     def _publish(self, moments: Moments, settled: SettledGroups, result: Result) -> Self:
         """Set the fitted attributes, and issue the warnings of the fit."""
-        known = settled.moments
-        self._forget()
-        if isinstance(moments, GroupMoments):  # ImplicitMoments would keep X alive
-            self.moments_ = moments
-        self.scale_ = np.ones(known.n_features) if settled.scale is None else settled.scale
-        self.mean_ = known.mean * self.scale_
-        self.groups_, self.group_sizes_ = known.groups, known.counts
-        self.small_groups_ = settled.small
-        self._set_result(settled, result)
+        known, before = settled.moments, vars(self).copy()
+        try:
+            self._forget()
+            if isinstance(moments, GroupMoments):  # ImplicitMoments would keep X alive
+                self.moments_ = moments
+            self.scale_ = np.ones(known.n_features) if settled.scale is None else settled.scale
+            self.mean_ = known.mean * self.scale_
+            self.groups_, self.group_sizes_ = known.groups, known.counts
+            self.small_groups_ = settled.small
+            self._set_result(settled, result)
+        except BaseException as error:
+            if not isinstance(error, Exception):  # an interrupt must not leave half a result
+                self.__dict__.clear()
+                self.__dict__.update(before)
+            raise
         warn_of_data(known)
         return self
 
