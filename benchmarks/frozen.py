@@ -52,12 +52,12 @@ def fits() -> Iterator[tuple[str, Callable[[], object]]]:
     two = [
         {},
         {"constraint": "no_worse"},
-        {"constraint": None},
+        {"constraint": "parity"},
         {"alpha": 0.7},
         {"max_disparity": 0.1},
         {"max_error_increase": 0.02},
-        {"normalize": True},
-        {"constraint": None, "normalize": True},
+        {"relative_errors": True},
+        {"constraint": "parity", "relative_errors": True},
         {"constraint": "no_worse", "max_error_increase": 0.03},
     ]
     more_groups = [o for o in two if "alpha" not in o]
@@ -77,7 +77,7 @@ def fits() -> Iterator[tuple[str, Callable[[], object]]]:
         ("RobustFairPCA", {"radius": 0.15}),
         ("SubsetFairPCA", {"random_state": 0}),
         ("SubsetFairPCA", {"selection": "fairest", "random_state": 0}),
-        ("FairPCA", {"solver": "golden", "constraint": None}),
+        ("FairPCA", {"solver": "golden", "constraint": "parity"}),
         ("MinMaxPCA", {"solver": "multiplicative_weights"}),
     ]
     for kind in ("rotated", "rescaled", "heavy"):

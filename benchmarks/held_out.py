@@ -27,12 +27,12 @@ from reproduction import study_data
 
 REPEATED = RepeatedStratifiedKFold(n_splits=5, n_repeats=4, random_state=0)
 METHODS = {
-    "u-FPCA": FairPCA(constraint=None),
+    "u-FPCA": FairPCA(constraint="parity"),
     "c-FPCA": FairPCA(constraint="no_worse"),
     "min-max loss": MinMaxPCA(),
     "at most 5 % more error": FairPCA(max_error_increase=0.05),
     "efficient": FairPCA(),
-    "u-FPCA, cv=10": FairPCACV(constraint=None),
+    "u-FPCA, cv=10": FairPCACV(constraint="parity"),
     "at most 5 % more error, cv=10": FairPCACV(max_error_increase=0.05),
     "efficient, cv=10": FairPCACV(),
     "efficient, 5 folds 4 times": FairPCACV(cv=REPEATED),

@@ -31,8 +31,10 @@ RANK = 5
 METHODS = {
     "FairPCA(5)": FairPCA(RANK),
     'FairPCA(5, constraint="no_worse")': FairPCA(RANK, constraint="no_worse"),
-    "FairPCA(5, constraint=None)": FairPCA(RANK, constraint=None),
-    'FairPCA(5, constraint=None, solver="golden")': FairPCA(RANK, constraint=None, solver="golden"),
+    'FairPCA(5, constraint="parity")': FairPCA(RANK, constraint="parity"),
+    'FairPCA(5, constraint="parity", solver="golden")': FairPCA(
+        RANK, constraint="parity", solver="golden"
+    ),
     'MinMaxPCA(5, criterion="error")': MinMaxPCA(RANK, criterion="error"),
     "MinMaxPCA(5)": MinMaxPCA(RANK),
     'MinMaxPCA(5, solver="multiplicative_weights")': MinMaxPCA(
@@ -41,8 +43,8 @@ METHODS = {
     "WelfarePCA(5, inequality_aversion=0)": WelfarePCA(RANK, inequality_aversion=0),
     "WelfarePCA(5, inequality_aversion=1)": WelfarePCA(RANK),
     "WelfarePCA(5, inequality_aversion=inf)": WelfarePCA(RANK, inequality_aversion=math.inf),
-    "WelfarePCA(5, inequality_aversion=inf, normalize=True)": WelfarePCA(
-        RANK, inequality_aversion=math.inf, normalize=True
+    "WelfarePCA(5, inequality_aversion=inf, relative_errors=True)": WelfarePCA(
+        RANK, inequality_aversion=math.inf, relative_errors=True
     ),
     "RobustFairPCA(5)": RobustFairPCA(RANK),
     "SubsetFairPCA(5)": SubsetFairPCA(RANK, random_state=0),

@@ -48,7 +48,9 @@ methods = {
     "plain PCA": FairPCA(5, alpha=1),
     "multi-batch PCA": WelfarePCA(5, inequality_aversion=0, center="balanced"),
     "Nash welfare": WelfarePCA(5, inequality_aversion=1, center="balanced"),
-    "worst-off batch": WelfarePCA(5, inequality_aversion=np.inf, center="balanced", normalize=True),
+    "worst-off batch": WelfarePCA(
+        5, inequality_aversion=np.inf, center="balanced", relative_errors=True
+    ),
 }
 kept = {
     name: method.fit_moments(moments).group_explained_variance_ratio_

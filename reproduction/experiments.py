@@ -169,12 +169,12 @@ METHODS: Mapping[str, Method] = _by_name(
     Method("pca", "PCA"),
     Method("fairpca", "FairPCA", lambda r: MinMaxPCA(r, center="group")),
     Method("mofpca", "MOFPCA", lambda r: SubsetFairPCA(r, random_state=0)),
-    Method("u-fpca", "u-FPCA", lambda r: FairPCA(r, constraint=None)),
+    Method("u-fpca", "u-FPCA", lambda r: FairPCA(r, constraint="parity")),
     Method("c-fpca", "c-FPCA", lambda r: FairPCA(r, constraint="no_worse")),
     Method(
         "u-fpca-golden",
         "u-FPCA, golden section",
-        lambda r: FairPCA(r, constraint=None, solver="golden"),
+        lambda r: FairPCA(r, constraint="parity", solver="golden"),
         shown=False,
     ),
     Method(

@@ -23,7 +23,7 @@ def draw_illustration() -> Any:
     figure, axes = drawing.grid(2, 3, 9.4, 5.8)
     fits = {
         "pca": FairPCA(1, alpha=1.0).fit(X, sensitive_features=groups),
-        "u-fpca": FairPCA(1, constraint=None).fit(X, sensitive_features=groups),
+        "u-fpca": FairPCA(1, constraint="parity").fit(X, sensitive_features=groups),
     }
     reach = float(np.abs(X - X.mean(axis=0)).max()) * 1.2
     for (method, fit), row, letters in zip(fits.items(), axes, ("abc", "def"), strict=True):

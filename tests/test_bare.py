@@ -89,7 +89,7 @@ TWO_GROUPS = [
     SubsetFairPCA(2),
 ]
 ANY_GROUPS = [
-    *(FairPCA(2), FairPCA(2, constraint=None), FairPCA(0.8)),
+    *(FairPCA(2), FairPCA(2, constraint="parity"), FairPCA(0.8)),
     *(MinMaxPCA(2), WelfarePCA(2), BlindPCA(2)),
 ]
 

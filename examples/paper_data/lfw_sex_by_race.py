@@ -17,7 +17,7 @@ lfw = load_lfw()
 moments = GroupMoments.from_data(lfw.data, np.column_stack([lfw.sensitive_features, lfw.race]))
 fits = {
     "efficient": FairPCA(10).fit_moments(moments),
-    "u-FPCA": FairPCA(10, constraint=None).fit_moments(moments),
+    "u-FPCA": FairPCA(10, constraint="parity").fit_moments(moments),
 }
 
 first = fits["efficient"]

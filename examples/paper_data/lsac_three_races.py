@@ -16,11 +16,11 @@ moments = GroupMoments.from_data(lsac.data, lsac.race)
 
 asked = {
     "FairPCA": FairPCA(5),
-    "equal at any price (u-FPCA)": FairPCA(5, constraint=None),
+    "equal at any price (u-FPCA)": FairPCA(5, constraint="parity"),
     "nobody above PCA's worst (c-FPCA)": FairPCA(5, constraint="no_worse"),
     "FairPCA, for 1% more error": FairPCA(5, max_error_increase=0.01),
     "least largest loss": MinMaxPCA(5),
-    "FairPCA, normalize=True": FairPCA(5, normalize=True),
+    "FairPCA, relative_errors=True": FairPCA(5, relative_errors=True),
 }
 
 print(f"{'':35}{''.join(f'{race:>8}' for race in moments.groups)}{'overall':>9}  status")

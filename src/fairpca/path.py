@@ -80,7 +80,7 @@ class TradeoffPath:
     #: without a larger one for another. Other points are, or with more than 2 groups may be,
     #: levelled down.
     efficient: Mask
-    #: The ends of "PCA", "efficient" (``constraint="pareto"``), "c-FPCA" (``"no_worse"``) and
+    #: The ends of "PCA", "efficient" (``constraint="efficient"``), "c-FPCA" (``"no_worse"``) and
     #: "u-FPCA" (None).
     marks: dict[str, MarkedPoint]
     #: How much smaller the overall error of a point could be; for the last point, the disparity if
@@ -118,7 +118,7 @@ def tradeoff_path(
     max_group_increase: float | None = None,
     sample_weight: Any = None,
     standardize: bool = False,
-    normalize: bool = False,
+    relative_errors: bool = False,
     min_group_size: int = 1,
     small_groups: SmallGroups = "error",
     max_groups: int | None = None,
@@ -141,7 +141,7 @@ def tradeoff_path(
         End where a group's error would exceed its error under PCA by more than this share. Each
         point, and each mark, is then the best one within this limit.
     sample_weight : array-like of shape (n_samples,), optional
-    standardize, normalize, min_group_size, small_groups, max_groups, tol
+    standardize, relative_errors, min_group_size, small_groups, max_groups, tol
         As in :class:`FairPCA`.
     cv, random_state
         As in :class:`FairPCACV`, to judge the points by held-out rows as well.
@@ -159,7 +159,11 @@ def tradeoff_path(
     """
     check_integer("n_components", n_components, 1)
     check_integer("n_points", n_points, 2)
-    options: dict[str, Any] = {"standardize": standardize, "normalize": normalize, "tol": tol}
+    options: dict[str, Any] = {
+        "standardize": standardize,
+        "relative_errors": relative_errors,
+        "tol": tol,
+    }
     options |= {"min_group_size": min_group_size, "small_groups": small_groups}
     options |= {"max_groups": max_groups, "max_group_increase": max_group_increase}
     fair = FairPCA(**options)
@@ -181,7 +185,7 @@ def tradeoff_path(
         raise ValueError(
             f"n_components={n_components}: pass an integer from 1 to {moments.n_features}."
         )
-    operand = settled.measured(normalize)
+    operand = settled.measured(relative_errors)
     way = FairProblem(max_group_increase=fair._problem().max_group_increase)
     solutions = _walk(way, operand, int(n_components), int(n_points), tol)
     fairest, labels = solutions[-1], moments.groups.tolist()
@@ -230,12 +234,12 @@ def _held_out_path(
     With more groups and no limit, the efficient end lies on a way of its own.
     """
     fairest, n, folds = solutions[-1], len(solutions), LeaveOut(settled)
-    operand = settled.measured(fair.normalize)
+    operand = settled.measured(fair.relative_errors)
     two = len(operand.shares) == 2
 
     def along(problem: FairProblem) -> CrossFit:
         walk = Walk(problem, fairest, operand, fair.tol)
-        return CrossFit(folds, walk, fairest.basis.shape[1], fair.normalize)
+        return CrossFit(folds, walk, fairest.basis.shape[1], fair.relative_errors)
 
     first, last = marks["PCA"].disparity, marks["u-FPCA"].disparity
     ends = {
@@ -253,7 +257,9 @@ def _held_out_path(
     disparities = [disparity_interval(points, p, curve.sides) for p in range(len(at))]
     held_out_marks = {}
     for name, mark in marks.items():
-        way_of_mark = curve if name in ends else along(FairProblem(constraint="pareto")).at([1.0])
+        way_of_mark = (
+            curve if name in ends else along(FairProblem(constraint="efficient")).at([1.0])
+        )
         totals = way_of_mark.held_out.totals
         i = int(np.searchsorted(way_of_mark.stops, ends.get(name, 1.0)))
         R, D = float(totals.overall[i]), float(way_of_mark.disparity[i])
@@ -278,7 +284,7 @@ def _marks(
     fairest, rank = solutions[-1], solutions[-1].basis.shape[1]
     start = replace(solutions[max(len(solutions) - 2, 0)], alpha=fairest.alpha)
     ends = {
-        "efficient": solve(replace(way, constraint="pareto"), operand, rank, tol, start),
+        "efficient": solve(replace(way, constraint="efficient"), operand, rank, tol, start),
         "c-FPCA": solve(replace(way, constraint="no_worse"), operand, rank, tol, start),
         "u-FPCA": fairest,
     }

@@ -31,7 +31,7 @@ def test_errors_are_those_of_the_metrics():
     model = make_pipeline(StandardScaler(), PCA(2)).fit(X)
     result = audit_model(model, new, new_groups)
     errors = group_reconstruction_errors(model, new, new_groups)
-    shares = group_reconstruction_errors(model, new, new_groups, normalize=True)
+    shares = group_reconstruction_errors(model, new, new_groups, relative_errors=True)
     for row in result.groups:
         assert row.baseline.error == pytest.approx(errors[row.label])
         assert row.baseline.share == pytest.approx(shares[row.label])

@@ -305,7 +305,7 @@ def test_share_of_people_better_off():
         assert row.better_off == pytest.approx((after < before)[own].mean())
 
 
-@pytest.mark.parametrize("options", [{}, {"standardize": True, "cv": 5}, {"normalize": True}])
+@pytest.mark.parametrize("options", [{}, {"standardize": True, "cv": 5}, {"relative_errors": True}])
 @pytest.mark.parametrize("three", [False, True])
 def test_a_stop_chosen_by_folds_is_judged_by_the_choice_of_the_other_folds(options, three):
     X, groups = two_groups((300, 90))
@@ -313,7 +313,7 @@ def test_a_stop_chosen_by_folds_is_judged_by_the_choice_of_the_other_folds(optio
         groups = np.where((groups == "many") & (X[:, 0] > 1), "more", groups)
     fitted = FairPCACV(2, **options).fit(X, sensitive_features=groups)
     result = audit(X, groups, FairPCACV(2, **options), **QUICK)
-    reading = "share" if options.get("normalize") else "error"
+    reading = "share" if options.get("relative_errors") else "error"
     found = [[getattr(r.baseline, reading), getattr(r.alternative, reading)] for r in result.groups]
     both = fitted.held_out_pca_group_errors_, fitted.held_out_group_errors_
     assert np.transpose(found) == pytest.approx(np.array(both))
@@ -356,7 +356,7 @@ def test_splitters_and_small_groups_with_a_stop_chosen_by_folds():
 
 def test_shares_decide_where_the_estimator_says_so():
     X, groups = two_groups()
-    result = audit(X, groups, FairPCA(2, normalize=True), **QUICK)
+    result = audit(X, groups, FairPCA(2, relative_errors=True), **QUICK)
     assert result.verdict.by_share
     assert result.verdict.gap == result.group(result.verdict.group).baseline.share_gap
 

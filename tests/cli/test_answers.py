@@ -186,7 +186,7 @@ def test_a_gate_looks_at_the_lower_end_and_never_at_small_groups():
 
 
 def test_a_gate_on_shares_says_so(people, tmp_path):
-    gate = ["audit", people / "gap.csv", *USUAL, "--normalize", "--fail-above", "0.01"]
+    gate = ["audit", people / "gap.csv", *USUAL, "--relative_errors", "--fail-above", "0.01"]
     done = run(*gate, cwd=tmp_path, code=1)
     assert "relative to how much each group varies" in done.stderr
     assert "share lost against all others" in done.stdout
@@ -416,7 +416,7 @@ def test_estimators_and_options_that_contradict_each_other(people, tmp_path):
     line = fails(*fit, "--alpha", ".5", "--max-disparity", "1", cwd=tmp_path)
     assert "contradict" in line
     assert "(here: --max-disparity, --alpha)" in line
-    line = fails(*fit, "--criterion", "loss", "--constraint", "none", cwd=tmp_path)
+    line = fails(*fit, "--criterion", "loss", "--constraint", "parity", cwd=tmp_path)
     assert "--criterion loss is for MinMaxPCA" in line
     line = fails(
         "fit", data, *USUAL, "--min-group-size", "300", "-o", "m.safetensors", cwd=tmp_path

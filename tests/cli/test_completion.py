@@ -13,7 +13,7 @@ pytest.importorskip("click", reason="the command needs the cli extra")
     [
         ("fairpca re", {"report"}),
         ("fairpca report --model-c", {"--model-card"}),
-        ("fairpca fit --constraint ", {"pareto", "no_worse", "none"}),
+        ("fairpca fit --constraint ", {"efficient", "no_worse", "parity"}),
     ],
 )
 def test_the_shell_is_told_what_could_come_next(typed, offered, monkeypatch, tmp_path):

@@ -20,7 +20,7 @@ DATA = ["-g", "sex", "--features", "x0,x1,x2", "-r", "1", "--json", "-"]
         ([], 0),
         (["--fail-above", "0"], None),
         (["--judge-from", "400", "--fail-above", "0.1"], 3),
-        (["--with-rows", "--normalize"], 0),
+        (["--with-rows", "--relative_errors"], 0),
     ],
     ids=["plain", "gate", "too few", "rows"],
 )

@@ -41,7 +41,7 @@ def said_by(model, X, groups):
 
 @pytest.mark.parametrize(
     "model",
-    [FairPCA(4), FairPCACV(4, cv=5), FairPCA(4, normalize=True), MinMaxPCA(4), WelfarePCA(4)],
+    [FairPCA(4), FairPCACV(4, cv=5), FairPCA(4, relative_errors=True), MinMaxPCA(4), WelfarePCA(4)],
     ids=["FairPCA", "cv", "relative", "MinMaxPCA", "WelfarePCA"],
 )
 def test_a_group_of_few_rows_that_large_groups_pay_for_is_named(model):
@@ -90,7 +90,7 @@ def test_groups_that_all_have_one_or_two_rows_are_named(size):
 def test_a_disparity_that_is_not_proven_is_not_called_the_least_possible():
     X = np.random.default_rng(0).normal(size=(12, 5))
     with noted() as caught:
-        FairPCA(2, constraint=None).fit(X, sensitive_features=np.arange(12))
+        FairPCA(2, constraint="parity").fit(X, sensitive_features=np.arange(12))
     said = {w.category: str(w.message) for w in caught}
     assert "may be worse than the best one" in said[DualityGapWarning]
     assert "least possible" not in said[ParityInfeasibleWarning]
@@ -118,7 +118,7 @@ def test_warnings_of_fits_are_kept_or_left_out():
     ],
 )
 def test_a_price_that_was_limited_already_is_to_be_smaller(given, advice):
-    problem, pca_errors = FairProblem(constraint="pareto", **given), np.array([1.0, 4.0])
+    problem, pca_errors = FairProblem(constraint="efficient", **given), np.array([1.0, 4.0])
     with pytest.warns(LevellingDownWarning) as caught:
         warn_of_held_out(problem, "ab", np.array([0.5, 0.0]), pca_errors, 0.0)
     assert str(caught[0].message).endswith(advice)
@@ -137,7 +137,7 @@ def test_levelling_down_names_who_is_worse_off_and_by_how_much():
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(200, 3)), np.where(np.arange(200) % 2 == 0, "wide", "narrow")
     X[groups == "wide"] *= 4
-    fair = FairPCA(1, constraint=None)
+    fair = FairPCA(1, constraint="parity")
     with noted() as caught:
         fair.fit(X, sensitive_features=groups)
     (said,) = [str(w.message) for w in caught if w.category is LevellingDownWarning]
@@ -151,7 +151,7 @@ def test_large_percentages_are_written_out():
     halves = np.diag([5, 0.1, 0.05]), np.diag([5, 0.4, 0.05])
     X = np.vstack([sign * half for half in halves for sign in (1, -1)])
     with pytest.warns(LevellingDownWarning, match=r"0 by \d{4,} %"):
-        FairPCA(1, constraint=None).fit(X, sensitive_features=np.repeat([0, 1], 6))
+        FairPCA(1, constraint="parity").fit(X, sensitive_features=np.repeat([0, 1], 6))
 
 
 def test_a_gap_is_said_as_tol_is_meant():

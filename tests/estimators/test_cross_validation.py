@@ -151,7 +151,7 @@ def test_the_gain_at_the_stop_that_is_chosen_must_be_beyond_chance(spreads, disp
     held_out = HeldOut(errors, np.ones((10, 2)), np.ones((10, 2)), odds=1 / 9)
     sides = Sides(np.array([True, True]), harmed=0, privileged=1)
     curve = Curve(np.array([0, 0.5, 1]), held_out, sides)
-    assert choose(curve, FairProblem(constraint="pareto")) == expected
+    assert choose(curve, FairProblem(constraint="efficient")) == expected
 
 
 def test_each_fold_is_judged_at_the_stop_that_the_other_folds_choose():
@@ -192,7 +192,7 @@ def test_intervals_are_those_of_the_corrected_t_test():
 def test_held_out_parity_without_a_constraint(helped):
     X, g = helped
     test_fold = np.arange(len(X)) % FOLDS
-    fair = FairPCACV(2, constraint=None, cv=PredefinedSplit(test_fold))
+    fair = FairPCACV(2, constraint="parity", cv=PredefinedSplit(test_fold))
     fair.fit(X, sensitive_features=g)
     ours, pca = held_out_by_hand(X, g, test_fold, 2, fair.alpha_)
     assert abs(np.subtract(*ours)) < 0.02 * abs(np.subtract(*pca))
@@ -255,7 +255,7 @@ def test_warnings_speak_of_held_out_rows(helped):
         FairPCACV(2, cv=5, max_disparity=0.1, random_state=0).fit(larger, sensitive_features=g)
     best_for_both = np.where(g[:, None] == "b", [2.3, 2.0, 1.0], [2.0, 1.0, 0.7])
     levelled = np.random.default_rng(0).normal(size=(len(g), 3)) * best_for_both
-    fair = FairPCACV(1, cv=5, constraint=None, random_state=0)
+    fair = FairPCACV(1, cv=5, constraint="parity", random_state=0)
     with pytest.warns(LevellingDownWarning, match="held-out") as caught:
         fair.fit(levelled, sensitive_features=g)
     shares = fair.held_out_changes_ / fair.held_out_pca_group_errors_
@@ -277,7 +277,7 @@ def test_a_capped_fit_that_only_costs_warns():
 
 @pytest.mark.parametrize(("gain", "paid", "warned"), [(1e-3, 0.5, True), (3e-3, 0.5, False)])
 def test_a_gain_next_to_nothing_is_none(gain, paid, warned):
-    problem, pca_errors = FairProblem(constraint="pareto"), np.array([1.0, 4.0])
+    problem, pca_errors = FairProblem(constraint="efficient"), np.array([1.0, 4.0])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_of_held_out(problem, "ab", np.array([paid, -gain]) * pca_errors, pca_errors, 0.0)
@@ -305,7 +305,7 @@ def test_normalize_gives_shares_of_variance(helped):
     X, g = helped
     test_fold = np.arange(len(X)) % FOLDS
     cv = PredefinedSplit(test_fold)
-    fair = FairPCACV(2, normalize=True, cv=cv).fit(X, sensitive_features=g)
+    fair = FairPCACV(2, relative_errors=True, cv=cv).fit(X, sensitive_features=g)
     distances = np.empty(len(X))
     for fold in range(FOLDS):
         test = test_fold == fold

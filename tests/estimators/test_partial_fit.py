@@ -82,7 +82,7 @@ def test_a_warning_as_error_after_partial_fit_loses_no_moments():
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(200, 3)), np.arange(200) % 2 == 0
     X[groups] *= 4
-    fair = FairPCA(1, constraint=None)
+    fair = FairPCA(1, constraint="parity")
     with warnings.catch_warnings():
         warnings.simplefilter("error", ParityInfeasibleWarning)
         with pytest.raises(ParityInfeasibleWarning):

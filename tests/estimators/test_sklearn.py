@@ -78,7 +78,7 @@ def test_common_checks(estimator, check):
 @pytest.mark.slow
 @parametrize_with_checks(
     [
-        Supplied(1, constraint=None),
+        Supplied(1, constraint="parity"),
         Supplied(0.9),
         Supplied(1, solver="golden"),
         SuppliedWelfare(1),

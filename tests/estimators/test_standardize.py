@@ -26,7 +26,7 @@ from fairpca import (
 ESTIMATORS = [
     FairPCA(2),
     FairPCA(2, whiten=True, constraint="no_worse"),
-    FairPCA(2, normalize=True),
+    FairPCA(2, relative_errors=True),
     MinMaxPCA(2, center="group"),
     WelfarePCA(2),
     RobustFairPCA(2),

@@ -59,9 +59,9 @@ def test_the_balanced_centre_is_that_of_multi_batch_pca(d):
 
 
 @pytest.mark.parametrize("center", ["overall", "group"])
-@pytest.mark.parametrize("normalize", [False, True])
-def test_infinite_aversion_is_the_least_variance(moments, center, normalize):
-    options = {"center": center, "normalize": normalize, "tol": 1e-9}
+@pytest.mark.parametrize("relative_errors", [False, True])
+def test_infinite_aversion_is_the_least_variance(moments, center, relative_errors):
+    options = {"center": center, "relative_errors": relative_errors, "tol": 1e-9}
     fair = WelfarePCA(2, inequality_aversion=inf, **options).fit_moments(moments)
     least = MinMaxPCA(2, criterion="variance", **options).fit_moments(moments)
     np.testing.assert_array_equal(fair.components_, least.components_)
@@ -69,17 +69,17 @@ def test_infinite_aversion_is_the_least_variance(moments, center, normalize):
 
 
 @pytest.mark.parametrize("center", ["overall", "group"])
-@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("relative_errors", [False, True])
 @pytest.mark.parametrize("make", [several, made])
-def test_attributes_say_what_the_groups_keep(make, center, normalize):
+def test_attributes_say_what_the_groups_keep(make, center, relative_errors):
     X, groups = make()
-    fair = WelfarePCA(2, inequality_aversion=2, center=center, normalize=normalize)
+    fair = WelfarePCA(2, inequality_aversion=2, center=center, relative_errors=relative_errors)
     fair.fit(X, sensitive_features=groups)
     overall = X.mean(axis=0)
     for g, kept in zip(fair.groups_, fair.group_explained_variance_, strict=True):
         rows = X[groups == g]
         Z = rows - (rows.mean(axis=0) if center == "group" else overall)
-        total = (Z**2).sum() if normalize else len(Z)
+        total = (Z**2).sum() if relative_errors else len(Z)
         assert kept == pytest.approx((fair.transform(Z + fair.mean_) ** 2).sum() / total)
     assert fair.welfare_ == pytest.approx(1 / (1 / fair.group_explained_variance_).mean())
     assert fair.duality_gap_ < 1e-9 * fair.welfare_

@@ -107,7 +107,7 @@ CALLS = {
         fam, FairProblem(max_disparity=0.5 * float(np.ptp(pca.errors)))
     ),
     "max_error": lambda fam, pca: solve_spread(fam, FairProblem(max_error_increase=0.05)),
-    "pareto": lambda fam, pca: solve_pareto(fam, FairProblem(constraint="pareto")),
+    "efficient": lambda fam, pca: solve_pareto(fam, FairProblem(constraint="efficient")),
     "error": lambda fam, pca: solve_worst(fam, "error"),
     "loss": lambda fam, pca: solve_worst(fam, "loss"),
     "variance": lambda fam, pca: least_share(fam),

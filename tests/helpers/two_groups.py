@@ -53,7 +53,7 @@ def check(family, solution, problem, gap_scale=1.0):
     ) - 1e-12 * scale <= D or solution.status is Status.ALREADY_FAIR
     if problem.constraint == "no_worse":
         assert solution.errors.max() <= solution.pca.errors.max() + 1e-12 * scale
-    if problem.constraint == "pareto":
+    if problem.constraint == "efficient":
         assert (solution.weights >= -1e-12).all()
         worse_off = solution.errors[solution.harmed] - solution.pca.errors[solution.harmed]
         assert worse_off <= 1e-12 * scale
@@ -71,12 +71,12 @@ def values(family, solution, errors):
 PROBLEMS = [
     FairProblem(),
     FairProblem(constraint="no_worse"),
-    FairProblem(constraint="pareto"),
+    FairProblem(constraint="efficient"),
     FairProblem(max_disparity=0.05),
     FairProblem(max_disparity=0.05, constraint="no_worse"),
-    FairProblem(max_disparity=0.05, constraint="pareto"),
+    FairProblem(max_disparity=0.05, constraint="efficient"),
     FairProblem(max_error_increase=0.01),
     FairProblem(max_error_increase=0.02, constraint="no_worse"),
-    FairProblem(max_error_increase=0.02, constraint="pareto"),
+    FairProblem(max_error_increase=0.02, constraint="efficient"),
     FairProblem(max_error_increase=0.0),
 ]

@@ -46,8 +46,8 @@ def test_pipelines_are_judged_by_their_projection(two_groups, last):
     pipeline = make_pipeline(*steps).fit(X, groups, **wanted)
     judged = make_pipeline(*steps, LogisticRegression()).fit(X, groups, **wanted)
     Z = pipeline[:-1].transform(X)
-    for normalize in (False, True):
-        options = {"sensitive_features": groups, "normalize": normalize}
+    for relative_errors in (False, True):
+        options = {"sensitive_features": groups, "relative_errors": relative_errors}
         errors = group_reconstruction_errors(pipeline[-1], Z, **options)
         assert group_reconstruction_errors(pipeline, X, **options) == pytest.approx(errors)
         assert group_reconstruction_errors(judged, X, **options) == pytest.approx(errors)
@@ -97,25 +97,25 @@ def projection(components, mean):
     return SimpleNamespace(components_=components, mean_=mean)
 
 
-@pytest.mark.parametrize("normalize", [False, True])
-def test_errors_do_not_depend_on_axes_origin_or_order(two_groups, normalize):
+@pytest.mark.parametrize("relative_errors", [False, True])
+def test_errors_do_not_depend_on_axes_origin_or_order(two_groups, relative_errors):
     X, groups = two_groups
     pca = PCA(2).fit(X)
-    expected = group_reconstruction_errors(pca, X, groups, normalize=normalize)
+    expected = group_reconstruction_errors(pca, X, groups, relative_errors=relative_errors)
     rng = np.random.default_rng(0)
     Q = np.linalg.qr(rng.normal(size=(6, 6)))[0]
     rotated = projection(pca.components_ @ Q, pca.mean_ @ Q)
     assert group_reconstruction_errors(
-        rotated, X @ Q, groups, normalize=normalize
+        rotated, X @ Q, groups, relative_errors=relative_errors
     ) == pytest.approx(expected, rel=1e-10)
     shift = rng.normal(size=6) * 1e6
     moved = projection(pca.components_, pca.mean_ + shift)
     assert group_reconstruction_errors(
-        moved, X + shift, groups, normalize=normalize
+        moved, X + shift, groups, relative_errors=relative_errors
     ) == pytest.approx(expected, rel=1e-7)
     order = rng.permutation(len(X))
     assert group_reconstruction_errors(
-        pca, X[order], groups[order], normalize=normalize
+        pca, X[order], groups[order], relative_errors=relative_errors
     ) == pytest.approx(expected, rel=1e-12)
 
 
@@ -123,9 +123,9 @@ def test_errors_grow_with_the_square_of_the_unit_and_shares_do_not(two_groups):
     X, groups = two_groups
     pca = PCA(2).fit(X)
     scaled = projection(pca.components_, 1e3 * pca.mean_)
-    for normalize, factor in ((False, 1e6), (True, 1.0)):
+    for relative_errors, factor in ((False, 1e6), (True, 1.0)):
         usual, large = (
-            group_reconstruction_errors(fitted, data, groups, normalize=normalize)
+            group_reconstruction_errors(fitted, data, groups, relative_errors=relative_errors)
             for fitted, data in ((pca, X), (scaled, 1e3 * X))
         )
         assert large == pytest.approx({g: factor * e for g, e in usual.items()}, rel=1e-10)
@@ -150,7 +150,7 @@ def test_more_components_lose_no_more_and_all_lose_nothing(two_groups):
         squares = row_reconstruction_errors(first, X)
         assert (squares <= last + 1e-12).all()
         last = squares
-        shares = group_reconstruction_errors(first, X, groups, normalize=True)
+        shares = group_reconstruction_errors(first, X, groups, relative_errors=True)
         assert all(0 <= share <= 1 + 1e-12 for share in shares.values())
         if r == 0:
             assert squares == pytest.approx(np.sum((X - X.mean(axis=0)) ** 2, axis=1))
@@ -158,15 +158,19 @@ def test_more_components_lose_no_more_and_all_lose_nothing(two_groups):
     assert last == pytest.approx(0, abs=1e-20)
 
 
-@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("relative_errors", [False, True])
 @pytest.mark.parametrize("make", [FairPCA, MinMaxPCA])
-def test_fitted_attributes_are_the_metrics_on_the_rows_fitted_to(two_groups, make, normalize):
+def test_fitted_attributes_are_the_metrics_on_the_rows_fitted_to(two_groups, make, relative_errors):
     X, groups = two_groups
     w = np.random.default_rng(0).uniform(0.5, 2, len(X))
-    fair = make(2, normalize=normalize).fit(X, sensitive_features=groups, sample_weight=w)
-    errors = group_reconstruction_errors(fair, X, groups, sample_weight=w, normalize=normalize)
+    fair = make(2, relative_errors=relative_errors).fit(
+        X, sensitive_features=groups, sample_weight=w
+    )
+    errors = group_reconstruction_errors(
+        fair, X, groups, sample_weight=w, relative_errors=relative_errors
+    )
     assert list(errors.values()) == pytest.approx(fair.group_errors_, rel=1e-9)
-    shares = group_reconstruction_errors(fair, X, groups, sample_weight=w, normalize=True)
+    shares = group_reconstruction_errors(fair, X, groups, sample_weight=w, relative_errors=True)
     assert list(shares.values()) == pytest.approx(
         1 - fair.group_explained_variance_ratio_, rel=1e-9
     )
@@ -175,7 +179,7 @@ def test_fitted_attributes_are_the_metrics_on_the_rows_fitted_to(two_groups, mak
 def test_a_group_at_the_mean_loses_no_share():
     X = np.array([[1.0, 2.0, 3.0]] * 4 + [[2.0, 2.0, 3.0], [0.0, 2.0, 3.0]])
     fitted = projection(np.array([[0.0, 1.0, 0.0]]), X.mean(axis=0))
-    errors = group_reconstruction_errors(fitted, X, list("aaaabb"), normalize=True)
+    errors = group_reconstruction_errors(fitted, X, list("aaaabb"), relative_errors=True)
     assert errors == {"a": 0.0, "b": 1.0}
 
 

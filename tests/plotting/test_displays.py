@@ -76,7 +76,7 @@ def test_pca_is_on_the_left_of_the_frontier(sides):
 
 def test_several_groups():
     ward = np.array(["north", "south", "east"])[np.arange(len(X)) % 3]
-    fair = FairPCA(3, normalize=True, min_group_size=72, small_groups="merge")
+    fair = FairPCA(3, relative_errors=True, min_group_size=72, small_groups="merge")
     fair.fit(X, sensitive_features=np.column_stack([SEX, ward]))
     assert "rest" in fair.groups_
     display = TradeoffDisplay.from_estimator(fair, n_points=4)
@@ -169,9 +169,9 @@ def test_scree_holds_the_shares_that_each_fit_reports():
     assert len(display.ax_.lines) == 4
 
 
-@pytest.mark.parametrize("normalize", [False, True])
-def test_scree_marks_the_share_asked_for(normalize):
-    fair = FairPCA(0.8, normalize=normalize).fit(X, sensitive_features=SEX)
+@pytest.mark.parametrize("relative_errors", [False, True])
+def test_scree_marks_the_share_asked_for(relative_errors):
+    fair = FairPCA(0.8, relative_errors=relative_errors).fit(X, sensitive_features=SEX)
     display = GroupScreeDisplay.from_estimator(fair)
     enough = np.flatnonzero((display.fair >= 0.8 - 1e-12).all(axis=1))
     assert display.n_components[enough[0]] == fair.n_components_

@@ -340,7 +340,7 @@ def audit_by_shares():
     groups = np.repeat(["many", "few"], [600, 200])
     spreads = np.where((groups == "many")[:, None], [1, 1, 0.3, 0.9, 0.1], [4, 9, 1, 1, 9])
     X = rng.normal(size=(800, 5)) * spreads
-    fair = fairpca.FairPCA(2, normalize=True, min_group_size=5, small_groups="merge")
+    fair = fairpca.FairPCA(2, relative_errors=True, min_group_size=5, small_groups="merge")
     return fairpca.audit(X, groups, fair, ranks=[2], n_points=9)
 
 
@@ -352,7 +352,7 @@ def test_a_page_about_shares_measures_every_step_in_shares():
     shares = [row.alternative.share for row in found.groups]
     assert abs(own["disparity"]) == pytest.approx(abs(shares[0] - shares[1]))
     assert own["disparity"] <= first["disparity"] < 1
-    assert "normalize=True, min_group_size=5, small_groups='merge'" in first["python"]
+    assert "relative_errors=True, min_group_size=5, small_groups='merge'" in first["python"]
     assert "Remaining difference of shares lost" in page
     assert "share lost against all others, %" in page
     rows = re.findall(

@@ -30,7 +30,7 @@ def fit(estimator, X, groups, **options):
     infeasible = estimator.status_ == "parity infeasible at this rank"
     warned, budget = ParityInfeasibleWarning in kinds, getattr(estimator, "max_disparity", None)
     missed = 0.0 if budget is None else estimator.disparity_ - budget
-    size = 1.0 if estimator.normalize else np.square(X - X.mean(axis=0)).sum(1).max()
+    size = 1.0 if estimator.relative_errors else np.square(X - X.mean(axis=0)).sum(1).max()
     if infeasible or missed > 1e-6 * size:  # in between, rounding decides
         assert warned
     elif missed <= 0:
@@ -46,7 +46,7 @@ def check_figures(fair, X, groups, moments, within):
     centred = X - X.mean(axis=0)
     left = centred - centred @ fair.components_.T @ fair.components_
     errors = np.array([np.square(left[groups == g]).sum(1).mean() for g in fair.groups_])
-    if fair.normalize:
+    if fair.relative_errors:
         variances = np.array([np.square(centred[groups == g]).sum(1).mean() for g in fair.groups_])
         errors = np.divide(errors, variances, out=np.zeros(len(errors)), where=varies(variances))
     scale = moments.scale

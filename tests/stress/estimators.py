@@ -10,14 +10,14 @@ from fairpca import FairPCA, MinMaxPCA, RobustFairPCA, SubsetFairPCA, WelfarePCA
 _TOL = 1e-9
 
 FOR_ANY_GROUPS = {
-    "pareto": FairPCA(2, tol=_TOL),
+    "efficient": FairPCA(2, tol=_TOL),
     "no worse": FairPCA(2, constraint="no_worse", tol=_TOL),
-    "parity": FairPCA(2, constraint=None, tol=_TOL),
+    "parity": FairPCA(2, constraint="parity", tol=_TOL),
     "error budget": FairPCA(2, max_error_increase=0.05, tol=_TOL),
-    "relative": FairPCA(2, normalize=True, tol=_TOL),
+    "relative": FairPCA(2, relative_errors=True, tol=_TOL),
     "loss": MinMaxPCA(2, tol=_TOL),
     "largest error": MinMaxPCA(2, criterion="error", tol=_TOL),
-    "least variance": MinMaxPCA(2, criterion="variance", normalize=True, tol=_TOL),
+    "least variance": MinMaxPCA(2, criterion="variance", relative_errors=True, tol=_TOL),
     "weights": MinMaxPCA(2, solver="multiplicative_weights"),
     "welfare": WelfarePCA(2, tol=_TOL),
 }

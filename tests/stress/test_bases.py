@@ -36,7 +36,7 @@ def spread_out(rng, kind, k):
 def test_two_groups(kind, rng, within):
     X, few, groups, rank = spread_out(rng, kind, 2)
     increase = 10.0 ** rng.uniform(-6, -1)
-    fair = fit(FairPCA(rank, max_error_increase=increase, constraint=None), X, groups)
+    fair = fit(FairPCA(rank, max_error_increase=increase, constraint="parity"), X, groups)
     moments = Moments.of_rows(few, groups)
     oracle = TwoGroups(moments, rank)
     scale = oracle.scale

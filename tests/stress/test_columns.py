@@ -20,11 +20,11 @@ _REDUNDANT = 1e-12  # share of a column's variance that the others do not tell: 
 class Rows:
     """Errors of the groups when some columns rebuild all, from rows about their mean."""
 
-    def __init__(self, X, groups, normalize):
+    def __init__(self, X, groups, relative_errors):
         self.X = X - X.mean(axis=0)
         self.members = [groups == g for g in np.unique(groups)]
         moments, self.units = Moments.of_rows(X, groups), np.ones(len(self.members))
-        if normalize:  # rows are divided by the deviation of their group
+        if relative_errors:  # rows are divided by the deviation of their group
             self.units = np.where(varies(moments.traces), moments.traces, np.inf)
             moments = moments.relative()
         self.shares, self.scale = moments.shares, moments.scale
@@ -60,9 +60,9 @@ def problem(rng, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_subset_is_better(kind, rng, within):
     X, groups = problem(rng, kind)
-    d, normalize = X.shape[1], bool(rng.integers(4) == 0)
-    r, rows = int(rng.integers(1, d)), Rows(X, groups, normalize)
-    fair = fit(FairColumns(r, normalize=normalize), X, groups)
+    d, relative_errors = X.shape[1], bool(rng.integers(4) == 0)
+    r, rows = int(rng.integers(1, d)), Rows(X, groups, relative_errors)
+    fair = fit(FairColumns(r, relative_errors=relative_errors), X, groups)
     errors = np.array([rows.errors(kept) for kept in combinations(range(d), r)])
     own = rows.errors(np.sort(fair.columns_))
     within("errors of columns", np.abs(fair.group_errors_ - own).max() / rows.scale, 1e-8)
@@ -72,7 +72,7 @@ def test_no_subset_is_better(kind, rng, within):
     within("usual choice of columns", (usual - (errors @ rows.shares).min()) / rows.scale, 1e-8)
     within("bound above the best subset", (fair.lower_bound_ - best) / rows.scale, ROUNDING)
 
-    found = fit(FairColumns(r, normalize=normalize, max_subsets=0), X, groups)
+    found = fit(FairColumns(r, relative_errors=relative_errors, max_subsets=0), X, groups)
     excess = found.group_errors_.max() - best
     within("columns of a search beyond their gap", (excess - found.duality_gap_) / rows.scale, 1e-8)
     within("columns better than all subsets", -excess / rows.scale, 1e-8)

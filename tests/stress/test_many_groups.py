@@ -17,7 +17,7 @@ from fairpca.exceptions import DualityGapWarning
 
 pytestmark = pytest.mark.stress
 
-CONSTRAINTS = ("pareto", "no_worse", None)
+CONSTRAINTS = ("efficient", "no_worse", "parity")
 _EQUAL = 1e-8  # of the largest variance: errors that count as equal
 _SOLVED = 1e-7  # how well a value is known
 
@@ -28,15 +28,15 @@ class Judge:
     def __init__(self, rng, kind, within):
         k = int(rng.choice([3, 3, 4, 4, 5, 6, 8, 12]))
         self.X, self.groups = KINDS[kind](rng, k)
-        self.rank, self.normalize = any_rank(rng, self.X), bool(rng.integers(4) == 0)
+        self.rank, self.relative_errors = any_rank(rng, self.X), bool(rng.integers(4) == 0)
         moments = Moments.of_rows(self.X, self.groups)
-        self.moments = moments.relative() if self.normalize else moments
+        self.moments = moments.relative() if self.relative_errors else moments
         self.relaxed = Relaxation(self.moments, self.rank)
         self.scale = self.relaxed.scale
         self._within = within
 
     def fit(self, **options):
-        estimator = FairPCA(self.rank, normalize=self.normalize, **options)
+        estimator = FairPCA(self.rank, relative_errors=self.relative_errors, **options)
         self.fair = fit(estimator, self.X, self.groups)
         check_figures(self.fair, self.X, self.groups, self.moments, self._within)
         check_pca(self.fair, self.moments, self._within)
@@ -50,7 +50,7 @@ class Judge:
     def check(self, max_disparity=0.0, max_error=np.inf, max_increase=np.inf):
         """The status must be true, as far as the relaxation can tell."""
         fair, relaxed = self.fair, self.relaxed
-        worst, pareto = float(fair.group_errors_.max()), fair.constraint == "pareto"
+        worst, pareto = float(fair.group_errors_.max()), fair.constraint == "efficient"
         budget = [] if np.isinf(max_error) else [(relaxed.overall, max_error)]
         cap = float(fair.pca_group_errors_.max())
         limits = [*budget, (relaxed.worst, cap)] if fair.constraint == "no_worse" else budget

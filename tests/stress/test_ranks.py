@@ -24,7 +24,7 @@ def test_errors_fall_with_the_rank(kind, rng, within):
     ]
     within("largest error that rises with the rank", np.diff(worst).max(initial=0.0), ROUNDING)
     within("error left with all components", worst[-1] if len(X) > X.shape[1] else 0.0, ROUNDING)
-    fair = [fit(FairPCA(r, constraint="pareto"), X, groups) for r in ranks]
+    fair = [fit(FairPCA(r, constraint="efficient"), X, groups) for r in ranks]
     worst = [f.group_errors_.max() / scale for f in fair]
     within("largest error that rises with the rank", np.diff(worst).max(initial=0.0), ROUNDING)
 

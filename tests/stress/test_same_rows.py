@@ -41,7 +41,7 @@ def compare(name, first, second, labels, within, scale=1.0, unit=1.0):
     Group g of the first is ``labels[g]`` in the second. Errors are measured in units of ``scale``,
     and those of the second in units that are ``unit`` times as large.
     """
-    if first.normalize:
+    if first.relative_errors:
         scale = unit = 1.0
     found = dict(zip(second.groups_.tolist(), second.group_errors_ / unit, strict=True))
     errors = np.array([found[labels[g]] for g in first.groups_.tolist()])

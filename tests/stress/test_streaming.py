@@ -67,7 +67,7 @@ def test_partial_fit(name, rng, within):
             streamed.partial_fit(block, sensitive_features=labels)
         whole = clone(streamed).fit(X, sensitive_features=groups)
         off = abs(streamed.pca_reconstruction_error_ - whole.pca_reconstruction_error_)
-    scale = 1.0 if whole.normalize else np.square(X - X.mean(axis=0)).sum(axis=1).mean()
+    scale = 1.0 if whole.relative_errors else np.square(X - X.mean(axis=0)).sum(axis=1).mean()
     within("PCA of streamed rows", off / scale, 1e-10)
     check_moments(streamed.moments_, X, groups, within)
     again = clone(streamed)

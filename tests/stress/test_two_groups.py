@@ -15,7 +15,7 @@ pytestmark = pytest.mark.stress
 
 _SLACK = 1e-11  # of the largest variance: how far a limit may be exceeded by rounding
 _ALIKE = 1e-9  # share of PCA's largest error: groups that differ by less are treated alike
-CONSTRAINTS = ("pareto", "no_worse", None)
+CONSTRAINTS = ("efficient", "no_worse", "parity")
 
 
 class Judge:
@@ -23,15 +23,15 @@ class Judge:
 
     def __init__(self, rng, kind, within):
         self.X, self.groups = KINDS[kind](rng, 2)
-        self.rank, self.normalize = any_rank(rng, self.X), bool(rng.integers(4) == 0)
+        self.rank, self.relative_errors = any_rank(rng, self.X), bool(rng.integers(4) == 0)
         moments = Moments.of_rows(self.X, self.groups)
-        self.moments = moments.relative() if self.normalize else moments
+        self.moments = moments.relative() if self.relative_errors else moments
         self.oracle = TwoGroups(self.moments, self.rank)
         self.scale, self.shares = self.oracle.scale, self.moments.shares
         self._within = within
 
     def fit(self, **options):
-        estimator = FairPCA(self.rank, normalize=self.normalize, **options)
+        estimator = FairPCA(self.rank, relative_errors=self.relative_errors, **options)
         self.fair = fit(estimator, self.X, self.groups)
         check_figures(self.fair, self.X, self.groups, self.moments, self._within)
         check_pca(self.fair, self.moments, self._within)
@@ -95,7 +95,7 @@ def test_parity(kind, constraint, rng, within):
     fair = judge.fit(constraint=constraint)
     judge.check()
     ends = {"already fair", "parity reached"} | {
-        "pareto": {"worst-off group at its best"},
+        "efficient": {"worst-off group at its best"},
         "no_worse": {"capped", "parity infeasible at this rank"},
         None: {"parity infeasible at this rank"},
     }[constraint]

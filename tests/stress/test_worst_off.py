@@ -21,14 +21,14 @@ CRITERIA = ("loss", "error", "variance")
 def test_worst_off(kind, criterion, rng, within):
     k = int(rng.choice([2, 2, 2, 3, 4, 5, 8]))
     X, groups = KINDS[kind](rng, k)
-    rank, normalize = any_rank(rng, X), bool(rng.integers(4) == 0)
+    rank, relative_errors = any_rank(rng, X), bool(rng.integers(4) == 0)
     several_rows = np.bincount(groups).min() > 1  # one row does not vary about itself
     center = ("overall", "group")[rng.integers(2)] if several_rows else "overall"
-    estimator = MinMaxPCA(rank, criterion=criterion, normalize=normalize, center=center)
+    estimator = MinMaxPCA(rank, criterion=criterion, relative_errors=relative_errors, center=center)
     fair = fit(estimator, X, groups)
 
     about_all, moments = Moments.of_rows(X, groups), Moments.of_rows(X, groups, center)
-    if normalize:
+    if relative_errors:
         about_all, moments = about_all.relative(), moments.relative()
     check_figures(fair, X, groups, about_all, within)
     check_pca(fair, about_all, within)

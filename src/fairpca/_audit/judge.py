@@ -35,7 +35,7 @@ from fairpca.metrics.reconstruction import flattened, projection_of, seen_by_pro
 _REFIT = 0.25
 _FOLDS = 10  # for plain PCA, with which a fitted model is compared
 _SAME = 1e-8  # If the scores' variance differs by less, these are the rows fitted to.
-_SHARED = ("standardize", "normalize", "min_group_size", "small_groups", "max_groups")
+_SHARED = ("standardize", "relative_errors", "min_group_size", "small_groups", "max_groups")
 _FEW_SUBSETS = 5000  # without each fold, all subsets of columns are tried up to this number
 _FAR = 10.0  # Rows further out, in standard deviations, are unlike those fitted to.
 
@@ -75,8 +75,8 @@ def audit(
         the variance of each group.
 
         * An estimator of this library is the fair version, and PCA has as many components and the
-          same ``standardize``. With ``normalize=True`` the verdict is about shares of each group's
-          own variation.
+          same ``standardize``. With ``relative_errors=True`` the verdict is about shares of each
+          group's own variation.
         * ``FairColumns`` is judged beside the usual choice, the columns of least overall error.
           Without each fold, all subsets are tried only if there are at most 5,000.
         * For scikit-learn's ``PCA`` the fair version is ``FairPCACV`` with as many components.
@@ -148,7 +148,7 @@ def audit(
         judged = " ".join(repr(estimator).split())
     setup = figures.Setup(
         folds,
-        fair.normalize,
+        fair.relative_errors,
         fair.small_groups_,
         judged=judged,
         alternative=" ".join(repr(model).split()),
@@ -244,7 +244,7 @@ def audit_model(
     steps = flattened(model)
     setup = figures.Setup(
         people,
-        any(getattr(step, "normalize", False) is True for step in steps),
+        any(getattr(step, "relative_errors", False) is True for step in steps),
         (),
         judged=" ".join(repr(model).split()),
         alternative=f"PCA(n_components={rank})",
@@ -401,7 +401,10 @@ def _for_fewer_rows(estimator: Judged, fair: Any, n_judged: int) -> Any:
     """The estimator at the same rank, for a part of the rows of judged groups."""
     rank = len(Subspace.of(fair).components)
     if isinstance(fair, FairPCACV):
-        how: dict[str, Any] = {"standardize": fair.standardize, "normalize": fair.normalize}
+        how: dict[str, Any] = {
+            "standardize": fair.standardize,
+            "relative_errors": fair.relative_errors,
+        }
         # Keep the weight that folds chose for two groups: fewer rows might choose PCA.
         if n_judged == 2 and np.isfinite(fair.alpha_):
             return FairPCA(rank, alpha=fair.alpha_, **how)

@@ -7,7 +7,7 @@ held-out errors:
   worse off than the worst-off group was under PCA;
 * before that, stop at the first place where the disparity is small enough; if there is none, at
   the least disparity;
-* ``"pareto"`` without a budget: stop where the worst-off group is best off, at the latest where
+* ``"efficient"`` without a budget: stop where the worst-off group is best off, at the latest where
   the groups change sides.
 
 Held-out errors are nearly monotone along the way, not exactly. So they are computed at ``_STOPS``
@@ -51,7 +51,7 @@ class Walk:
     """The way that a problem prescribes from the PCA of all rows, stop 0, to its end, stop 1.
 
     With two groups alpha falls evenly from 1 to where the harmed group is at its best
-    (``constraint="pareto"``) or to 0. All rows decide which group is harmed, also for the folds.
+    (``constraint="efficient"``) or to 0. All rows decide which group is harmed, also for the folds.
     With more groups the largest error or the spread falls evenly.
 
     Budgets of the problem do not apply: stops take their place. A limit for each group makes the
@@ -68,8 +68,8 @@ class Walk:
         if stop == 0:
             return PLAIN_PCA
         if len(self.operand.shares) > 2:
-            efficient = self.problem.constraint == "pareto"
-            return FairProblem(constraint="pareto" if efficient else None, fraction=stop)
+            efficient = self.problem.constraint == "efficient"
+            return FairProblem(constraint="efficient" if efficient else "parity", fraction=stop)
         return FairProblem(alpha=self._alpha(stop))
 
     def bases(self, operand: Operand, rank: int, stops: Sequence[float]) -> tuple[list[Array], int]:
@@ -87,7 +87,7 @@ class Walk:
                 alphas = [self._alpha(stop) for stop in stops]
                 line = [a * spaces.shares + (1 - a) * towards_parity for a in alphas]
                 bases = [spaces.top(weights).basis for weights in line]
-            elif self.problem.constraint == "pareto":
+            elif self.problem.constraint == "efficient":
                 efficient = EfficientFrontier(spaces, tol)
                 bases = [efficient.part(stop).basis for stop in stops]
             else:
@@ -99,7 +99,7 @@ class Walk:
 
     def _alpha(self, stop: float) -> float:
         p_A = float(self.operand.shares[self.pca.privileged])
-        end = 1.0 / (1.0 + p_A) if self.problem.constraint == "pareto" else 0.0
+        end = 1.0 / (1.0 + p_A) if self.problem.constraint == "efficient" else 0.0
         return 1.0 - stop * (1.0 - end)
 
 
@@ -110,7 +110,7 @@ class CrossFit:
     folds: LeaveOut
     walk: Walk
     rank: int
-    normalize: bool  # whether errors are shares of each group's own variation
+    relative_errors: bool  # whether errors are shares of each group's own variation
     n_eigensolves: int = 0
     _errors: dict[float, Array] = field(default_factory=dict)  # by stop
 
@@ -120,7 +120,7 @@ class CrossFit:
         new = sorted({0.0, *map(float, stops)} - self._errors.keys())
 
         def measure(fold: Fold) -> tuple[Array, Array, Array, int]:
-            operand = fold.operand.relative() if self.normalize else fold.operand
+            operand = fold.operand.relative() if self.relative_errors else fold.operand
             bases, n_eigensolves = walk.bases(operand, self.rank, new)
             errors, variation = fold.left_out.errors(bases, fold.mean)
             return errors, fold.left_out.weights, variation, n_eigensolves
@@ -135,7 +135,9 @@ class CrossFit:
         errors = np.stack([self._errors[stop] for stop in known], axis=1)
         held_out = HeldOut(errors, self._weights, self._variation, folds.odds, folds.repeats)
         sides = Sides(walk.operand.compared, walk.pca.harmed, walk.pca.privileged)
-        return Curve(np.array(known), held_out.relative() if self.normalize else held_out, sides)
+        return Curve(
+            np.array(known), held_out.relative() if self.relative_errors else held_out, sides
+        )
 
 
 class Sides(NamedTuple):
@@ -179,7 +181,12 @@ class Stop:
 
 
 def solve_by_folds(
-    problem: FairProblem, folds: LeaveOut, operand: Operand, rank: int, normalize: bool, tol: float
+    problem: FairProblem,
+    folds: LeaveOut,
+    operand: Operand,
+    rank: int,
+    relative_errors: bool,
+    tol: float,
 ) -> tuple[Solution, Stop]:
     """The projection for all rows, at the stop that is best for held-out rows.
 
@@ -187,7 +194,7 @@ def solve_by_folds(
     """
     pca = solve(PLAIN_PCA, operand, rank, tol)
     walk = Walk(replace(problem, max_group_increase=inf), pca, operand, tol)
-    cross_fit = CrossFit(folds, walk, rank, normalize)
+    cross_fit = CrossFit(folds, walk, rank, relative_errors)
     if _worst_off_decides(problem):
         curve = _up_to_parity(cross_fit)
     else:
@@ -240,7 +247,7 @@ def choose(curve: Curve, problem: FairProblem, gate: bool = True) -> int:
 def _worst_off_decides(problem: FairProblem) -> bool:
     """Whether the worst-off group alone decides."""
     unlimited = problem.max_error_increase == problem.max_group_increase == inf
-    return problem.constraint == "pareto" and not problem.max_disparity and unlimited
+    return problem.constraint == "efficient" and not problem.max_disparity and unlimited
 
 
 def _best_for_worst_off(curve: Curve, gate: bool) -> int:

@@ -129,7 +129,7 @@ def _warn_of_people(
         paid = _who_pays(labels, before, changes, negligible)
         message = f"no group is better off than under PCA, and {paid}: the groups were made more "
         message += "alike by making them worse"
-        if problem.constraint == "pareto":
+        if problem.constraint == "efficient":
             message = f"the worst-off group, {labels[solution.harmed]!r}, gains next to nothing, "
             message += f"and others pay for it: {paid}"
         warn(f"{message}. {_cheaper(problem)}", LevellingDownWarning)
@@ -137,12 +137,15 @@ def _warn_of_people(
     if asked is None or asked + negligible >= D or solution.status is Status.INFEASIBLE:
         return
     reason, ways = {
-        "pareto": (
+        "efficient": (
             "the worst-off group is at its best",
-            "constraint='no_worse' (no group above PCA's worst error), constraint=None, or ",
+            "constraint='no_worse' (no group above PCA's worst error), constraint='parity', or ",
         ),
-        "no_worse": ("no group may have a larger error than PCA's worst", "constraint=None, or "),
-        None: ("no projection with less was found", ""),
+        "no_worse": (
+            "no group may have a larger error than PCA's worst",
+            "constraint='parity', or ",
+        ),
+        "parity": ("no projection with less was found", ""),
     }[problem.constraint]
     warn(
         f"max_disparity={asked:g} is not met: the disparity is {D:.6g}, and {reason}. "
@@ -172,8 +175,8 @@ def _percent(share: float) -> str:
 
 def _cheaper(problem: FairProblem) -> str:
     """Advice on how to limit the price that groups pay."""
-    if problem.constraint != "pareto":
-        return 'constraint="pareto", the default, stops before that.'
+    if problem.constraint != "efficient":
+        return 'constraint="efficient", the default, stops before that.'
     if isfinite(problem.max_error_increase):
         return "Pass a smaller max_error_increase, or alpha=1 in its place, which is PCA."
     return "Pass max_error_increase to limit the price."
@@ -213,7 +216,7 @@ def warn_of_held_out(
 
     ``labels``, ``changes`` and ``pca_errors`` are those of the groups that are compared.
     """
-    negligible, pareto = parity_tolerance(pca_errors, pca_errors), problem.constraint == "pareto"
+    negligible = parity_tolerance(pca_errors, pca_errors)
     hardly = np.maximum(_LITTLE * pca_errors, negligible)
     if (changes > hardly).any() and (changes >= -hardly).all():
         warn(
@@ -223,9 +226,10 @@ def warn_of_held_out(
             LevellingDownWarning,
         )
     if problem.max_disparity is not None and problem.max_disparity < D - negligible:
+        alternative = ", or constraint='parity'" if problem.constraint == "efficient" else ""
         warn(
             f"max_disparity={problem.max_disparity:g} is not met: on held-out rows the disparity "
-            f"is {D:.6g}. Pass more components{', or constraint=None' if pareto else ''}.",
+            f"is {D:.6g}. Pass more components{alternative}.",
             ParityInfeasibleWarning,
         )
 

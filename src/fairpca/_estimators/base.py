@@ -69,7 +69,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "standardize": ["boolean"],
-        "normalize": ["boolean"],
+        "relative_errors": ["boolean"],
         "min_group_size": [Interval(Integral, 1, None, closed="left")],
         "small_groups": [StrOptions({"error", "merge", "ignore"})],
         "max_groups": [Interval(Integral, 2, None, closed="left"), None],
@@ -393,7 +393,7 @@ class FairProjection(Projection, GroupEstimator[Solution]):
 
     def _solve(self, settled: SettledGroups) -> Solution:
         """Decide on the rank, and solve."""
-        operand = settled.measured(self.normalize)
+        operand = settled.measured(self.relative_errors)
         n, d = int(settled.moments.counts.sum()), operand.n_features
         limit, wanted = min(n, d), self.n_components
         if operand.products_only and not isinstance(wanted, Integral):
@@ -418,7 +418,7 @@ class FairProjection(Projection, GroupEstimator[Solution]):
 
     def _set_result(self, settled: SettledGroups, result: Solution) -> None:
         """Set components, variances and the figures of the groups, and warn."""
-        operand, measured = settled.operand, settled.measured(self.normalize)
+        operand, measured = settled.operand, settled.measured(self.relative_errors)
         n, labels = int(settled.moments.counts.sum()), settled.moments.groups.tolist()
         total, unbiased = float(operand.shares @ operand.traces), n / max(n - 1, 1)
         self.components_, variances = _principal_basis(operand, result.basis)

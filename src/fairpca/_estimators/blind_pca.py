@@ -81,7 +81,7 @@ class BlindPCA(TargetedProjection):
     fair : FairPCA, optional
         How to choose among the directions that are left: by default those of largest variance;
         with ``fair=FairPCA()`` those that reconstruct all groups well. Its ``constraint``,
-        ``alpha``, budgets, ``normalize``, ``solver`` and ``tol`` are used.
+        ``alpha``, budgets, ``relative_errors``, ``solver`` and ``tol`` are used.
     pos_label : label, optional
         The positive class of equal opportunity; by default the larger of two.
     standardize, whiten, min_group_size, small_groups, max_groups
@@ -146,9 +146,9 @@ class BlindPCA(TargetedProjection):
     }
 
     @property
-    def normalize(self) -> bool:  # type: ignore[override]
+    def relative_errors(self) -> bool:  # type: ignore[override]
         """Whether errors are shares of the groups' own variance; set by ``fair``."""
-        return self.fair is not None and self.fair.normalize
+        return self.fair is not None and self.fair.relative_errors
 
     @property
     def tol(self) -> float:  # type: ignore[override]

@@ -41,7 +41,7 @@ class FairColumns(SelectorMixin, AnyGroups, GroupEstimator[_Choices]):  # type: 
     max_subsets : int, default=1_000_000
         Up to this number, all subsets are tried, in some ten seconds. If there are more, a search
         from both ends with swaps and restarts finds a good one.
-    standardize, normalize, min_group_size, small_groups, max_groups
+    standardize, relative_errors, min_group_size, small_groups, max_groups
         As in :class:`FairPCA`.
 
     Attributes
@@ -91,7 +91,7 @@ class FairColumns(SelectorMixin, AnyGroups, GroupEstimator[_Choices]):  # type: 
     _: KW_ONLY
     max_subsets: int = 1_000_000
     standardize: bool = False
-    normalize: bool = False
+    relative_errors: bool = False
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GroupEstimator._parameter_constraints,
@@ -107,7 +107,7 @@ class FairColumns(SelectorMixin, AnyGroups, GroupEstimator[_Choices]):  # type: 
     }
 
     def _solve(self, settled: SettledGroups) -> _Choices:
-        operand = settled.measured(self.normalize)
+        operand = settled.measured(self.relative_errors)
         r, d = self.n_columns, operand.n_features
         if r > d:
             raise ValueError(f"n_columns={r} of {d} columns: pass an integer from 1 to {d}.")
@@ -121,7 +121,7 @@ class FairColumns(SelectorMixin, AnyGroups, GroupEstimator[_Choices]):  # type: 
         scale, compared, known = self.scale_, settled.compared, settled.moments
         self.rebuild_map_ = B * scale / scale[np.sort(self.columns_), None]
         self.baseline_rebuild_map_ = usual_B * scale / scale[np.sort(self.baseline_columns_), None]
-        shares, errors = settled.measured(self.normalize).shares, self.group_errors_[compared]
+        shares, errors = settled.measured(self.relative_errors).shares, self.group_errors_[compared]
         self.reconstruction_error_ = float(shares @ self.group_errors_)
         self.disparity_, largest = float(np.ptp(errors)), float(errors.max())
         order = self.baseline_group_errors_[compared].argsort(kind="stable")

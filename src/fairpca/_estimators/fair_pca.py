@@ -28,18 +28,19 @@ class FairPCA(AnyGroups, FairProjection):
         Number of components; a fraction in (0, 1) means the fewest with which EVERY group keeps at
         least that share of its variance, groups that are ignored apart; None means
         ``min(n_samples, n_features)``.
-    constraint : {"pareto", "no_worse"} or None, default="pareto"
-        Where to stop if parity is not reached before. ``"pareto"``: where the worst-off group is as
-        well off as any projection can make it. ``"no_worse"`` is c-FPCA of the paper: go on until
-        the harmed group is back at its error under PCA. None is u-FPCA: the groups are made equal
-        at any price. The latter two may make all groups worse, and then issue a
+    constraint : {"efficient", "no_worse", "parity"}, default="efficient"
+        Where to stop if parity is not reached before. ``"efficient"``: where the worst-off group is
+        as well off as any projection can make it. ``"no_worse"`` is c-FPCA of the paper: go on
+        until the harmed group is back at its error under PCA. ``"parity"`` is u-FPCA: the groups
+        are made equal at any price. The latter two may make all groups worse, and then issue a
         :class:`~fairpca.exceptions.LevellingDownWarning`.
     alpha : float in [0, 1], optional
         Fix the weighting ``alpha R + (1 - alpha) D`` of overall error and disparity instead of
         finding it. The constraint does not apply. 1 is plain PCA; less is for two groups only.
     max_disparity : float, optional
         Accept a disparity of up to this instead of parity, at the least overall error. The
-        constraint applies as well; with ``constraint=None`` the budget is met wherever it can be.
+        constraint applies as well; with ``constraint="parity"`` the budget is met wherever it can
+        be.
     max_error_increase : float, optional
         Go towards parity at an overall error of at most ``1 + max_error_increase`` times that of
         PCA; 0.01 allows one percent. The constraint applies as well.
@@ -49,7 +50,7 @@ class FairPCA(AnyGroups, FairProjection):
     standardize : bool, default=False
         Divide each column by its standard deviation over all rows first, as ``StandardScaler``
         does. All errors are then in standardised units; ``inverse_transform`` returns raw ones.
-    normalize : bool, default=False
+    relative_errors : bool, default=False
         Divide each group's error by the group's own total variance, so that parity means the same
         share of variance kept. All reported errors are then shares of variance.
     whiten : bool, default=False
@@ -117,11 +118,11 @@ class FairPCA(AnyGroups, FairProjection):
         which is very likely but not proven.
     error_gap_ : float
         With more than two groups: how much smaller the overall error can be among the projections
-        that keep the limits and whose largest error is no larger (``constraint="pareto"``), or
+        that keep the limits and whose largest error is no larger (``constraint="efficient"``), or
         whose disparity is no larger (otherwise).
     status_ : str
-        "parity reached", "worst-off group at its best" (by ``constraint="pareto"``), "capped" (by
-        ``constraint="no_worse"``), "parity infeasible at this rank", "already fair", "disparity
+        "parity reached", "worst-off group at its best" (by ``constraint="efficient"``), "capped"
+        (by ``constraint="no_worse"``), "parity infeasible at this rank", "already fair", "disparity
         budget met", "error budget spent", "group limit reached", "fixed alpha", "golden section
         ended at its tolerance", and for more than two groups "least disparity found, not proven"
         where parity is neither reached nor known to be out of reach.
@@ -156,18 +157,18 @@ class FairPCA(AnyGroups, FairProjection):
     """
 
     _: KW_ONLY
-    constraint: Constraint = "pareto"
+    constraint: Constraint = "efficient"
     alpha: float | None = None
     max_disparity: float | None = None
     max_error_increase: float | None = None
     max_group_increase: float | None = None
-    normalize: bool = False
+    relative_errors: bool = False
     solver: Literal["exact", "golden"] = "exact"
     tol: float = 1e-6
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FairProjection._parameter_constraints,
-        "constraint": [StrOptions({"pareto", "no_worse"}), None],
+        "constraint": [StrOptions({"efficient", "no_worse", "parity"})],
         "alpha": [Interval(Real, 0, 1, closed="both"), None],
         "max_disparity": [Interval(Real, 0, None, closed="left"), None],
         "max_error_increase": [Interval(Real, 0, None, closed="left"), None],

@@ -30,7 +30,7 @@ class FairPCACV(FairPCA):
 
     What a group gains on the training rows, it need not gain on new rows, which are what counts.
     Each fold of the rows is judged under projections fitted to the other folds. Limits and budgets
-    apply to these held-out errors. Without a budget, ``constraint="pareto"`` ends where the
+    apply to these held-out errors. Without a budget, ``constraint="efficient"`` ends where the
     worst-off group is best off, and stays at PCA unless that group gains more than one and a half
     standard errors there. In the end the projection is fitted to all rows. Parameters and
     attributes not listed below are those of :class:`FairPCA`.
@@ -47,7 +47,7 @@ class FairPCACV(FairPCA):
     random_state : int, RandomState or None, default=None
         A nonzero int gives other folds than None does. Splitters have their own ``random_state``.
     n_components, constraint, max_disparity, max_error_increase, max_group_increase
-    standardize, normalize, whiten, min_group_size, small_groups, max_groups, tol
+    standardize, relative_errors, whiten, min_group_size, small_groups, max_groups, tol
         As in :class:`FairPCA`. With ``standardize`` each fold is judged in units of the standard
         deviations of the other folds.
 
@@ -141,7 +141,7 @@ class FairPCACV(FairPCA):
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
         solution, stop = solve_by_folds(
-            self._problem(), LeaveOut(settled), operand, rank, self.normalize, self.tol
+            self._problem(), LeaveOut(settled), operand, rank, self.relative_errors, self.tol
         )
         held_out = stop.honest
         totals = held_out.totals
@@ -181,7 +181,7 @@ class FairPCACV(FairPCA):
         out.
         """
         settled, rank = self._settle(moments), self.n_components_
-        operand, stops = settled.measured(self.normalize), self._stop.curve.stops
+        operand, stops = settled.measured(self.relative_errors), self._stop.curve.stops
         parts = iter(settled.with_repeats([part for pair in pairs for part in pair]).repeats)
         own_spaces = [
             fold_of(fit_to, judge, settled.compared, self.standardize)
@@ -191,7 +191,7 @@ class FairPCACV(FairPCA):
         walk = Walk(replace(self._problem(), max_group_increase=inf), pca, operand, self.tol)
         folds = own_spaces or LeaveOut(settled)
         for fold, chosen in zip(folds, self._stop.of_folds.tolist(), strict=True):
-            own = fold.operand.relative() if self.normalize else fold.operand
+            own = fold.operand.relative() if self.relative_errors else fold.operand
             at = sorted({float(stops[chosen]), self._stop.stop})
             bases = walk.bases(own, rank, at)[0]
             yield bases[at.index(stops[chosen])].T, bases[at.index(self._stop.stop)].T

@@ -56,7 +56,7 @@ class FairPLS(TargetedProjection):
         What y holds. By default, values with fractions, or several columns, count as numbers, and
         anything else as classes. More than 20 different whole numbers are refused, since they may
         be either. In files and dask arrays, columns of floating-point type count as numbers.
-    n_components, pos_label, standardize, normalize, whiten
+    n_components, pos_label, standardize, relative_errors, whiten
     min_group_size, small_groups, max_groups
         As in :class:`BlindPCA` and :class:`FairPCA`.
 
@@ -110,7 +110,7 @@ class FairPLS(TargetedProjection):
     max_mean_gap: float | None = None
     target_type: Literal["auto", "classes", "numbers"] = "auto"
     pos_label: Any = None
-    normalize: bool = False
+    relative_errors: bool = False
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TargetedProjection._parameter_constraints,

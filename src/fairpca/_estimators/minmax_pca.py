@@ -23,7 +23,7 @@ class CenteredProjection(AnyGroups, FairProjection):
 
     _: KW_ONLY
     center: Center = "overall"
-    normalize: bool = False
+    relative_errors: bool = False
     tol: float = 1e-6
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -37,7 +37,7 @@ class CenteredProjection(AnyGroups, FairProjection):
         else:
             pca = solve(PLAIN_PCA, operand, rank)
             about_center = settled.moments.operand(self.center, settled.compared)
-            measured = about_center.relative() if self.normalize else about_center
+            measured = about_center.relative() if self.relative_errors else about_center
             solution = self._solve_measured(measured, rank)
             solution = solution.beside(pca, operand.errors(solution.basis))
         return replace(solution, alpha=solution.alpha_of(operand.shares))
@@ -61,8 +61,8 @@ class MinMaxPCA(CenteredProjection):
     ----------
     criterion : {"loss", "error", "variance"}, default="loss"
         Minimise the largest loss, minimise the largest error, or maximise the least variance that
-        a group keeps. With ``normalize`` all are shares of the group's own variance, and the last
-        two are equivalent.
+        a group keeps. With ``relative_errors`` all are shares of the group's own variance, and the
+        last two are equivalent.
     center : {"overall", "group"}, default="overall"
         The mean about which the criterion, ``group_losses_`` and ``duality_gap_`` are measured:
         that of all rows, or each group's own, as in [1]_. ``mean_`` and ``group_errors_`` use the
@@ -73,7 +73,8 @@ class MinMaxPCA(CenteredProjection):
     eta, n_iter : float, default=1.0, and int, default=10
         Step size of the multiplicative weights, in units of one over the criterion, and number of
         rounds.
-    n_components, standardize, normalize, whiten, min_group_size, small_groups, max_groups, tol
+    n_components, standardize, relative_errors, whiten
+    min_group_size, small_groups, max_groups, tol
         As in :class:`FairPCA`.
 
     Attributes

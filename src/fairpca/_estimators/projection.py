@@ -34,7 +34,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     n_features_in_: int
     group_sizes_: Codes
     whiten: bool
-    normalize: bool
+    relative_errors: bool
     tol: float = math.inf  # for estimators without this parameter
     _ready: Callable[[], None]
 

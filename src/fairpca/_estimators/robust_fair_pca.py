@@ -77,7 +77,7 @@ class RobustFairPCA(FairProjection):
         "radius": [Interval(Real, 0, None, closed="left")],
         "penalty": [Interval(Real, 0, 1, closed="both")],
     }
-    normalize = False  # radii are in the units of the data
+    relative_errors = False  # radii are in the units of the data
 
     def _problem(self) -> RobustProblem:
         return RobustProblem(float(self.radius), float(self.penalty))

@@ -32,7 +32,7 @@ class SubsetFairPCA(FairProjection):
         search of [1]_ and needs pymoo. ``"auto"`` is exact where that is possible.
     random_state : int, RandomState or None, default=None
         Seed of the evolutionary search.
-    n_components, standardize, normalize, whiten
+    n_components, standardize, relative_errors, whiten
         As in :class:`FairPCA`.
 
     Attributes
@@ -70,7 +70,7 @@ class SubsetFairPCA(FairProjection):
 
     _: KW_ONLY
     selection: Rule = "balanced"
-    normalize: bool = False
+    relative_errors: bool = False
     solver: Literal["auto", "exact", "spea2"] = "auto"
     random_state: int | np.random.RandomState | None = None
 

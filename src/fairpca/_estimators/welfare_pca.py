@@ -50,7 +50,7 @@ class WelfarePCA(CenteredProjection):
         The mean about which variances are measured: that of all rows, so that differences between
         the groups' means count as variance; each group's own, as in [1]_; or the mean of the
         groups' means, as in [2]_. ``mean_`` and ``group_errors_`` always use the overall mean.
-    normalize : bool, default=False
+    relative_errors : bool, default=False
         Measure welfare and all errors in shares of each group's own total variance. With ``a = 1``
         this does not change the projection.
     tol : float, default=1e-6
@@ -61,8 +61,8 @@ class WelfarePCA(CenteredProjection):
     Attributes
     ----------
     group_explained_variance_ : ndarray of shape (k,)
-        ``V_g``: the variance that each group keeps, or the share of it with ``normalize``, about
-        the mean that ``center`` names, in the order of ``groups_``.
+        ``V_g``: the variance that each group keeps, or the share of it with ``relative_errors``,
+        about the mean that ``center`` names, in the order of ``groups_``.
     welfare_ : float
         The power mean of the ``V_g``. No projection has more than ``welfare_ + duality_gap_``.
     group_weights_, alpha_

@@ -46,9 +46,9 @@ class SettledGroups:
             raise ValueError(f"X has a total variance of {size}; rescale it with StandardScaler.")
         return operand
 
-    def measured(self, normalize: bool) -> Operand:
-        """The operand; with ``normalize``, errors are shares of each group's own variance."""
-        return self.operand.relative() if normalize else self.operand
+    def measured(self, relative_errors: bool) -> Operand:
+        """The operand; with ``relative_errors``, errors are shares of each group's own variance."""
+        return self.operand.relative() if relative_errors else self.operand
 
     def with_repeats(self, repeats: Sequence[GroupMoments]) -> SettledGroups:
         """Add the cells of further repeats of a splitter, with small groups merged there too."""

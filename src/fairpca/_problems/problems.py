@@ -17,10 +17,10 @@ from fairpca._moments.operand import Complement
 from fairpca._moments.tolerances import TINY
 from fairpca._typing import Array
 
-#: Where the walk from PCA ends at the latest. ``"pareto"``: where the worst-off group is at its
+#: Where the walk from PCA ends at the latest. ``"efficient"``: where the worst-off group is at its
 #: best, because further on every group only gets worse. ``"no_worse"``: where an error would exceed
-#: that of the harmed group under PCA (c-FPCA). None: nowhere (u-FPCA).
-Constraint = Literal["pareto", "no_worse"] | None
+#: that of the harmed group under PCA (c-FPCA). ``"parity"``: nowhere (u-FPCA).
+Constraint = Literal["efficient", "no_worse", "parity"]
 
 #: What the worst-off group is compared by.
 Criterion = Literal["loss", "error", "variance"]
@@ -40,14 +40,14 @@ class FairProblem:
     place of D.
     """
 
-    constraint: Constraint = None
+    constraint: Constraint = "parity"
     max_disparity: float | None = None  # stop at this D, with the least R that allows it
     max_error_increase: float = inf  # stop at R = (1 + this) R(PCA), with the least D at that price
     max_group_increase: float = inf  # stop where a group has R_g = (1 + this) R_g(PCA)
     #: Stop here, whatever the limits: theorem 1 of the paper, with its sign corrected. 1 is PCA.
     alpha: float | None = None
     #: For more than two groups: stop at this part of the way from PCA to where the walk would end,
-    #: 0 to 1. With ``"pareto"`` the largest error measures the way, otherwise the spread does.
+    #: 0 to 1. With ``"efficient"`` the largest error measures the way, otherwise the spread does.
     fraction: float | None = None
     solver: Literal["exact", "golden"] = "exact"  # "golden": parity as the paper searches for it
 

@@ -73,7 +73,7 @@ def solve(
                 return in_basis(partial(solve_golden, constraint=problem.constraint))
             case FairProblem() if two:
                 return in_basis(partial(solve_exact, problem=problem))
-            case FairProblem(constraint="pareto"):
+            case FairProblem(constraint="efficient"):
                 return whole(partial(solve_pareto, problem=problem, tol=tol))
             case FairProblem():
                 return whole(partial(solve_spread, problem=problem, tol=tol))

@@ -101,7 +101,7 @@ COLUMNS = [
 #: How errors are measured, and between which groups; parameters of all estimators here.
 MEASURE = [
     _choice("--standardize/--no-standardize", "", "Standardise the columns first.", True),
-    _choice("--normalize", "", "Measure errors as shares of each group's own variation."),
+    _choice("--relative_errors", "", "Measure errors as shares of each group's own variation."),
     _choice("--min-group-size", _whole(1), "Smaller groups are not compared.", 1),
     _choice(
         "--small-groups",
@@ -121,9 +121,9 @@ KEPT_COLUMNS = _start("--components -r", _whole(1), "How many columns to keep.",
 CHOICE = [
     _choice(
         "--constraint",
-        ["pareto", "no_worse", "none"],
-        "Give the worst-described group the smallest error there is (pareto, the default), make "
-        "errors equal with nobody above PCA's worst (no_worse), or equal at any price (none).",
+        ["efficient", "no_worse", "parity"],
+        "Give the worst-described group the smallest error there is (efficient, the default), make "
+        "errors equal with nobody above PCA's worst (no_worse), or equal at any price (parity).",
     ),
     _choice("--max-disparity", _number(0), "Let errors differ by no more than this."),
     _choice("--max-error-increase", _number(0), "Let the overall error rise by up to this share."),

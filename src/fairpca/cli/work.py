@@ -71,8 +71,6 @@ def estimator_of(asked: Asked, sizes: NDArray[np.int64]) -> FairProjection:
         )
     if criterion is not None:
         return MinMaxPCA(r, criterion=criterion, **shared)
-    if asked.constraint == "none":
-        given["constraint"] = None
     if asked.alpha is not None or asked.cv == 0:
         return FairPCA(r, **given, **shared)
     folds = {"cv": asked.cv, "random_state": asked.seed or None}

@@ -67,7 +67,7 @@ def group_reconstruction_errors(
     sensitive_features: Any,
     *,
     sample_weight: Any = None,
-    normalize: bool = False,
+    relative_errors: bool = False,
 ) -> dict[Any, float]:
     """Dictionary with the average squared reconstruction error ``R_g`` of each group, by label.
 
@@ -78,7 +78,7 @@ def group_reconstruction_errors(
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         The group of each row; several columns are crossed. The labels are the keys, sorted.
     sample_weight : array-like of shape (n_samples,), optional
-    normalize : bool, default=False
+    relative_errors : bool, default=False
         Divide each group's error by the group's average squared distance from ``mean_``, which is
         its error when no component is kept. A group at ``mean_`` has the error 0.
 
@@ -101,7 +101,7 @@ def group_reconstruction_errors(
     totals = np.bincount(codes, weights)
     check_group_weights(labels, totals)
     errors, distances = (np.bincount(codes, weights * values) / totals for values in squares)
-    if normalize:
+    if relative_errors:
         varies = varying_groups(distances)
         errors = np.divide(errors, distances, out=np.zeros(len(errors)), where=varies)
     return dict(zip(labels.tolist(), errors.tolist(), strict=True))
@@ -165,7 +165,9 @@ class DisparityScorer:
                 "{'sensitive_features': groups}) or search.fit(X, sensitive_features=groups)."
             )
         given = estimator, X, sensitive_features
-        shares = group_reconstruction_errors(*given, sample_weight=sample_weight, normalize=True)
+        shares = group_reconstruction_errors(
+            *given, sample_weight=sample_weight, relative_errors=True
+        )
         if max(shares.values()) <= 1e-3:
             warn(
                 "this projection loses next to nothing of any group, so a search over n_components "

@@ -31,7 +31,10 @@ class TradeoffDisplay:
     def from_estimator(cls, estimator: Any, *, n_points: int = 41, ax: Any = None) -> Self:
         """Draw the frontier at the rank of a fitted estimator, which may be in a pipeline."""
         fair = fair_projection_in(estimator)
-        options = group_options(fair) | {"normalize": fair.normalize, "n_points": n_points}
+        options = group_options(fair) | {
+            "relative_errors": fair.relative_errors,
+            "n_points": n_points,
+        }
         path = tradeoff_path(fair.moments_, n_components=fair.n_components_, **options)
         return cls(path, (fair.disparity_, fair.reconstruction_error_)).plot(ax)
 
@@ -115,7 +118,7 @@ class GroupErrorDisplay:
         pca = np.array([fit.pca_group_errors_ for fit in fits])
         errors, share = np.array([fit.group_errors_ for fit in fits]), None
         if cls._as_shares:
-            whole = fair._settle(fair.moments_).measured(fair.normalize).traces
+            whole = fair._settle(fair.moments_).measured(fair.relative_errors).traces
             whole = np.where(whole > 0, whole, np.inf)  # a group that does not vary loses nothing
             pca, errors = 1 - pca / whole, 1 - errors / whole
             share = fair.n_components if isinstance(fair.n_components, float) else None

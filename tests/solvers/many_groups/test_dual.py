@@ -221,7 +221,7 @@ def test_degenerate_moments(case, name):
     assert solution.gap <= (1e-4 if case == "one component" else 1e-8) * fam.traces.max()
 
 
-@pytest.mark.parametrize("name", [slow_case("no_worse"), "pareto", "loss"])
+@pytest.mark.parametrize("name", [slow_case("no_worse"), "efficient", "loss"])
 def test_fifty_groups(name):
     rng = np.random.default_rng(1)
     fam = family([rng.uniform(0.9, 1.1) * scatter(rng, 12, 40) for _ in range(50)], 3)

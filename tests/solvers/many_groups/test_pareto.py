@@ -34,12 +34,12 @@ FAMILIES = {
 
 @cache
 def pareto(fam, **limits):
-    return solve_pareto(fam, FairProblem(constraint="pareto", **limits), 1e-6)
+    return solve_pareto(fam, FairProblem(constraint="efficient", **limits), 1e-6)
 
 
-def path(fam, fractions, constraint="pareto", tol=1e-6):
+def path(fam, fractions, constraint="efficient", tol=1e-6):
     fresh = Eigenspaces(Operand(fam.matrices, fam.shares), fam.rank)
-    if constraint == "pareto":
+    if constraint == "efficient":
         way = EfficientFrontier(fresh, tol)
     else:
         way = SpreadFrontier(fresh, FairProblem(constraint=constraint), tol)
@@ -59,7 +59,7 @@ def fam(request):
 def test_two_groups_as_the_solver_of_two_groups(seed, limits):
     fam = sampled(seed, 2, 8, 3)
     found = pareto(fam, **limits)
-    expected = solve_exact(fam, FairProblem(constraint="pareto", **limits))
+    expected = solve_exact(fam, FairProblem(constraint="efficient", **limits))
     assert found.status == expected.status
     np.testing.assert_allclose(found.errors, expected.errors, atol=1e-8 * fam.traces.max())
 
@@ -183,7 +183,7 @@ def test_an_error_budget_is_kept_and_used(fam):
 def test_what_costs_nothing_is_done_within_a_budget_of_nothing(rank):
     # PCA may keep any of the axes; between them all groups are equal at the same overall error.
     axes = family([np.diag(v) for v in 4.0 * np.eye(3)], rank, np.ones(3) / 3)
-    for solver, constraint in ((solve_pareto, "pareto"), (solve_spread, None)):
+    for solver, constraint in ((solve_pareto, "efficient"), (solve_spread, None)):
         problem = FairProblem(constraint=constraint, max_error_increase=0.0)
         found = solver(axes, problem)
         assert np.ptp(found.errors) < 1e-7

@@ -50,7 +50,7 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
 
     without: tuple[Status, ...] = (Status.CAPPED,)  # the cap cannot bind above alpha_B
     capped = problem.constraint == "no_worse" or problem.max_group_increase < inf
-    end = 0.0 if problem.constraint is None and not capped else alpha_B
+    end = 0.0 if problem.constraint == "parity" and not capped else alpha_B
     on_frontier = partial(Line, spaces, frontier.at, direction=frontier.direction)
     line = on_frontier(lambda _, errors: limits.tightest(errors, *without)[0], ends=(end, 1.0))
     start = line.sample(1.0)
@@ -59,7 +59,7 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
             return limits.certify(pca, start, Status.GROUP_LIMIT)
         return limits.among_ties(start, Status.ERROR_BUDGET)
     above, below = line.approach(start)
-    if below.value > spaces.rounding and problem.constraint == "pareto":
+    if below.value > spaces.rounding and problem.constraint == "efficient":
         status, bound = Status.WORST_OFF_BEST, below.point.bound / alpha_B
         return frontier.solution(below.point, alpha_B, status, "harmed", bound)
     if below.value > spaces.rounding and capped:
@@ -90,7 +90,7 @@ class Limits:
         if problem.max_group_increase < inf:
             share = 1 + problem.max_group_increase
             self.limit_A = share * float(frontier.pca.errors[frontier.privileged])
-            if problem.constraint is None:
+            if problem.constraint == "parity":
                 self.cap, self.cap_status = share * self.cap, Status.GROUP_LIMIT
         R, self.pca_disparity = frontier.error_and_disparity(frontier.pca.errors)
         increase = problem.max_error_increase

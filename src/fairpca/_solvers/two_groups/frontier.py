@@ -80,7 +80,7 @@ def solve_fixed(spaces: Eigenspaces, alpha: float) -> Solution:
     return frontier.solution(point, alpha, Status.FIXED, "weighted", point.bound)
 
 
-def solve_golden(spaces: Eigenspaces, constraint: Constraint = None) -> Solution:
+def solve_golden(spaces: Eigenspaces, constraint: Constraint = "parity") -> Solution:
     """Run algorithms 1 and 2 of the paper, golden section on ``F = D^2``, for comparison.
 
     Corrected here: the sign of ``C_B - C_A`` and the direction of the loop's test. As printed: on a
@@ -89,7 +89,7 @@ def solve_golden(spaces: Eigenspaces, constraint: Constraint = None) -> Solution
     """
     frontier = Frontier(spaces)
     cap = float(frontier.pca.errors[frontier.harmed]) + _GOLDEN_TOLERANCE
-    alpha_0 = frontier.alpha_B if constraint == "pareto" else 0.0
+    alpha_0 = frontier.alpha_B if constraint == "efficient" else 0.0
     alpha_1, g_ratio = 1.0, (sqrt(5) + 1) / 2
     while alpha_1 - alpha_0 > _GOLDEN_TOLERANCE:
         alpha_1a = alpha_0 + (alpha_1 - alpha_0) / g_ratio
