@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+
 from fairpca._input.units import encode_units, how_many, keyed, smallest
 
 SEVENS = {
