@@ -1,6 +1,7 @@
 """Units: one label, one number, whatever it was read as."""
 
 from datetime import date, datetime
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ SEVENS = {
     "uint64": np.array([7, 8], np.uint64),
     "float32": np.array([7, 8], np.float32),
     "numpy text": np.array(["7", "8"]),
+    "decimals": [Decimal("7.00"), Decimal(8)],
     "objects": np.array(["7", 8.0], object),
     "pandas": pd.Series([7, 8], index=[5, 3]),
     "pandas nullable": pd.Series([7, 8], dtype="Int64"),

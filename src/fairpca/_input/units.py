@@ -10,9 +10,10 @@ smallest numbers of each group, which merge in any order: exact up to ``_KEPT`` 
 that an estimate (Bar-Yossef et al. 2002) that is off by 2 to 3 %.
 """
 
-from datetime import date, datetime
+from datetime import date
+from decimal import Decimal
 from hashlib import blake2b
-from numbers import Integral, Real
+from math import isfinite
 from typing import Any
 
 import narwhals as nw
@@ -104,12 +105,21 @@ def _values(labels: Any) -> NDArray[Any]:
 
 def _number_of(label: Any) -> int:
     """The number of one label."""
-    if isinstance(label, str):
-        if label.isascii() and label.isdigit() and str(int(label)) == label:
-            label = int(label)
-    elif isinstance(label, Real) and not isinstance(label, Integral):
-        label = int(label) if float(label).is_integer() else repr(float(label))
-    if isinstance(label, Integral) and -(2**63) <= int(label) < 2**63:
-        return int(mixed(np.array([int(label)], np.int64).view(np.uint64))[0])
-    text = label.isoformat() if isinstance(label, (date, datetime)) else str(label)
+    if isinstance(label, np.generic):
+        label = label.item()
+    whole = _whole_number(label)
+    if whole is not None and -(2**63) <= whole < 2**63:
+        return int(mixed(np.array([whole], np.int64).view(np.uint64))[0])
+    text = label.isoformat() if isinstance(label, date) else str(label)
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def _whole_number(label: Any) -> int | None:
+    """The whole number that a label stands for, if it does."""
+    if isinstance(label, int):
+        return int(label)
+    if isinstance(label, (float, Decimal)):
+        return int(label) if isfinite(label) and label == int(label) else None
+    if isinstance(label, str) and label.isascii() and label.isdigit():
+        return int(label) if label == "0" or not label.startswith("0") else None
+    return None
