@@ -46,9 +46,7 @@ class Stratum:
         return np.asarray(weights[self.members] / weights.sum())
 
 
-def _classes_that_count(
-    labels: Labels | None, cells: Moments, outcomes: Codes
-) -> dict[Label, int]:
+def _classes_that_count(labels: Labels | None, cells: Moments, outcomes: Codes) -> dict[Label, int]:
     """The classes of rows of positive weight, two or more, and their numbers."""
     classes = {} if labels is None else {label: c for c, label in enumerate(labels.tolist())}
     counting = set(outcomes[cells.weights > 0].tolist())

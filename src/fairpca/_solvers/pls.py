@@ -158,9 +158,7 @@ def _best_place(problem: PLSProblem, operand: Operand, rank: int) -> _Place:
     return max(places, key=lambda place: place.explained)
 
 
-def _last_within(
-    problem: PLSProblem, operand: Operand, within: _Place, beyond: _Place
-) -> _Place:
+def _last_within(problem: PLSProblem, operand: Operand, within: _Place, beyond: _Place) -> _Place:
     """The last place within the budget, by bisection.
 
     Where the directions jump, it lies between their subspaces before and after.
