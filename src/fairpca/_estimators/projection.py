@@ -63,12 +63,13 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
 
     def _scores(self, X: Any) -> Array:
         X = self._validate(X)
+        kind = X.dtype
         encoder: Any = encoder_of(self)
         with refusing_overflow("X"):
             if issparse(X):
-                scores = np.asarray(X @ encoder.T - encoder @ self.mean_).astype(X.dtype)
+                scores = np.asarray(X @ encoder.T - encoder @ self.mean_).astype(kind)
             else:
-                scores = np.empty((X.shape[0], len(encoder)), dtype=X.dtype)
+                scores = np.empty((X.shape[0], len(encoder)), dtype=kind)
                 for place, block in dense_blocks(as_rows(X)):  # without a centred copy of all of X
                     scores[place] = (block - self.mean_) @ encoder.T
             return _finite(scores)
