@@ -212,7 +212,7 @@ def test_streams_are_closed_whatever_happens(last, error):
     if error is None:
         GroupMoments.from_data(watched, "sex", "w")
     else:
-        with pytest.raises(error, match="items are of type|not of numbers"):
+        with pytest.raises(error, match=r"items are of type|not of numbers"):
             GroupMoments.from_data(watched, "sex", "w")
     assert watched.closed
 
