@@ -1,13 +1,18 @@
 """SubsetFairPCA: which of PCA's own components to keep (MOFPCA)."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal, get_args
+from functools import partial
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
 from fairpca._estimators.base import FairProjection
-from fairpca._problems.problems import Rule, SubsetProblem
+from fairpca._moments.operand import Operand
+from fairpca._moments.small_groups import SettledGroups
+from fairpca._problems.solution import Solution
 from fairpca._sklearn import StrOptions
+from fairpca._solvers import in_compact_coordinates
+from fairpca.baselines._subset import Rule, Way, solve_subset
 
 
 @dataclass(eq=False, repr=False)
@@ -59,7 +64,7 @@ class SubsetFairPCA(FairProjection):
 
     Examples
     --------
-    >>> from fairpca import SubsetFairPCA
+    >>> from fairpca.baselines import SubsetFairPCA
     >>> from fairpca.datasets import load_checkup
     >>> people = load_checkup()
     >>> fair = SubsetFairPCA(n_components=5, standardize=True)
@@ -71,14 +76,21 @@ class SubsetFairPCA(FairProjection):
     _: KW_ONLY
     selection: Rule = "balanced"
     relative_errors: bool = False
-    solver: Literal["auto", "exact", "spea2"] = "auto"
+    solver: Way = "auto"
     random_state: int | np.random.RandomState | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FairProjection._parameter_constraints,
         "selection": [StrOptions(set(get_args(Rule)))],
-        "solver": [StrOptions({"auto", "exact", "spea2"})],
+        "solver": [StrOptions(set(get_args(Way)))],
     }
 
-    def _problem(self) -> SubsetProblem:
-        return SubsetProblem(self.selection, self.solver, self.random_state)
+    def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
+        find = partial(
+            solve_subset,
+            rank=rank,
+            selection=self.selection,
+            solver=self.solver,
+            random_state=self.random_state,
+        )
+        return in_compact_coordinates(find, operand)

@@ -1,16 +1,17 @@
 """RobustFairPCA: fair to two groups even if their samples are only nearly right."""
 
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
 from fairpca._estimators.base import FairProjection
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
-from fairpca._problems.problems import RobustProblem
 from fairpca._problems.solution import Solution
 from fairpca._sklearn import Interval
-from fairpca._solvers import solve
+from fairpca._solvers import search_in_basis
+from fairpca.baselines._robust import RobustProblem, solve_robust
 
 
 @dataclass(eq=False, repr=False)
@@ -59,7 +60,7 @@ class RobustFairPCA(FairProjection):
 
     Examples
     --------
-    >>> from fairpca import RobustFairPCA
+    >>> from fairpca.baselines import RobustFairPCA
     >>> from fairpca.datasets import load_checkup
     >>> people = load_checkup()
     >>> fair = RobustFairPCA(5, standardize=True)
@@ -79,11 +80,9 @@ class RobustFairPCA(FairProjection):
     }
     relative_errors = False  # radii are in the units of the data
 
-    def _problem(self) -> RobustProblem:
-        return RobustProblem(float(self.radius), float(self.penalty))
-
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
         first, second = settled.moments.weights.tolist()  # weight 2 counts as two rows
-        solution = solve(replace(self._problem(), sizes=(first, second)), operand, rank)
+        problem = RobustProblem(float(self.radius), float(self.penalty), sizes=(first, second))
+        solution = search_in_basis(partial(solve_robust, problem=problem), operand, rank)
         extras = {**solution.extras, "robust_error_": solution.value}
         return replace(solution, alpha=solution.alpha_of(operand.shares), extras=extras)
