@@ -154,18 +154,6 @@ def test_model_files(fair, tmp_path):
             call(tmp_path / "there.safetensors")
 
 
-@missing("pyarrow")
-def test_files(fair, tmp_path):
-    (tmp_path / "d.csv").write_text("a,g\n1,x\n2,y\n")
-    for call in (
-        lambda: GroupMoments.from_files(tmp_path / "d.csv", sensitive_features="g"),
-        lambda: FairPCA(1).fit_files(tmp_path / "d.csv", sensitive_features="g"),
-        lambda: fair.transform_files(tmp_path / "d.csv", tmp_path / "s.csv"),
-    ):
-        with pytest.raises(ImportError, match=r"pyarrow.*pip install .fairpca\[files\]"):
-            call()
-
-
 @missing("matplotlib")
 def test_drawing(data):
     with pytest.raises(ImportError, match=r'matplotlib.*pip install "fairpca\[plot\]"'):

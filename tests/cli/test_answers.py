@@ -14,8 +14,8 @@ from sklearn.decomposition import PCA
 
 import fairpca
 from fairpca import FairPCA, FairPCACV, audit
-from fairpca._tables.table import Table
 from fairpca.cli.options import Asked
+from fairpca.cli.reader.table import Table
 from fairpca.cli.work import compare
 from fairpca.datasets import load_checkup
 

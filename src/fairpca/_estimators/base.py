@@ -174,7 +174,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
             As for :meth:`GroupMoments.from_files`. ``target`` is the column of y, for estimators
             that look at it.
         """
-        from fairpca._tables.read import input_paths
+        from fairpca.cli.reader.read import input_paths
 
         self._validate_params()
         self._fit_files(data, {"sensitive_features": sensitive_features, **options})
@@ -187,8 +187,8 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         The file keeps the fitted attributes, but not the moments, which ``partial_fit`` needs.
         Saving needs ``pip install "fairpca[model]"``.
         """
+        from fairpca._atomic import replacing
         from fairpca._models.safetensors import write_model
-        from fairpca._tables.atomic import replacing
 
         with replacing(path, self._fitted_files) as temporary:
             write_model(self, temporary)

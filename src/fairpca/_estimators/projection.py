@@ -149,9 +149,9 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         keep : str or list of str, optional
             Columns to write in front of the scores, such as row identifiers.
         """
-        from fairpca._tables.column_roles import choose_roles
-        from fairpca._tables.read import open_table
-        from fairpca._tables.write import write_scores
+        from fairpca.cli.columns.roles import choose_roles
+        from fairpca.cli.reader.read import open_table
+        from fairpca.cli.writer import write_scores
 
         names = self.get_feature_names_out().tolist()
         features = getattr(self, "feature_names_in_", None) if features is None else features

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairpca._input.checks import check_integer
+from fairpca._input.units import mixed
 from fairpca._typing import Codes
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
@@ -43,24 +41,15 @@ class FoldRule:
         blocks, places = np.divmod(ranks, self.n_folds)
         numbers, which = np.unique(blocks, return_inverse=True)
         rows = numbers[:, None] * self.n_folds + np.arange(self.n_folds)
-        salt = _mixed(np.array([int(self.salt) % 2**64], np.uint64))
-        keys = _mixed(rows.astype(np.uint64) ^ salt)
+        salt = mixed(np.array([int(self.salt) % 2**64], np.uint64))
+        keys = mixed(rows.astype(np.uint64) ^ salt)
         orders = np.argsort(keys, axis=1)  # a permutation of the folds for each block
         return np.asarray(orders[which, places])
 
     def within(self, part: int) -> FoldRule:
         """The rule for one partition of a cluster, where rows are counted from zero again."""
-        salt = _mixed(np.array([self.salt], np.uint64) + _mixed(np.array([part + 1], np.uint64)))
+        salt = mixed(np.array([self.salt], np.uint64) + mixed(np.array([part + 1], np.uint64)))
         return FoldRule(self.n_folds, int(salt[0]))
-
-
-def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """SplitMix64: numbers that look random, the same on every machine."""
-    with np.errstate(over="ignore"):
-        z = numbers * _GOLDEN + _GOLDEN
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-            z = (z ^ (z >> np.uint64(shift))) * np.uint64(factor)
-    return z ^ (z >> np.uint64(31))
 
 
 def check_folds(folds: Any, salt: int) -> FoldRule | Codes | None:

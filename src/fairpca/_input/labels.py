@@ -97,8 +97,8 @@ def _encode_column(values: Labels, n_rows: int, name: str = _GROUPS) -> tuple[Co
         return _encode_integers(values)
     items = list(values) if values.dtype.kind in "mM" else values.tolist()  # dates stay dates
     seen = list(dict.fromkeys(items))
-    if any(map(_is_missing, seen)):
-        _refuse_missing_labels(np.fromiter(map(_is_missing, items), bool, len(items)), name)
+    if any(map(is_missing, seen)):
+        _refuse_missing_labels(np.fromiter(map(is_missing, items), bool, len(items)), name)
     ordered = sort_labels(seen)
     position = {label: code for code, label in enumerate(ordered)}
     codes = np.fromiter(map(position.__getitem__, items), np.intp, len(items))
@@ -168,7 +168,7 @@ def _refuse_missing_labels(missing: Mask, name: str) -> NoReturn:
     raise ValueError(f"{problem}; drop them ({known}), or give them a label such as 'unknown'.")
 
 
-def _is_missing(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
     try:
         return label is None or bool(label != label)
     except TypeError:  # pandas.NA is neither equal to itself nor unequal
@@ -265,7 +265,7 @@ def classes_in(y: Any) -> set[Any]:
         return set()
     (column, *more), _ = _label_columns(y, "y")
     labels = set(() if more else column.tolist())
-    return {label for label in labels if not _is_missing(label)}
+    return {label for label in labels if not is_missing(label)}
 
 
 def refuse_counts(outcomes: Collection[Any], cure: str) -> None:

@@ -188,7 +188,7 @@ class GroupMoments:
         folds, fold_seed : int, optional
             As for :meth:`from_data`.
         """
-        from fairpca._tables.prepare import moments_of_table
+        from fairpca.cli.columns.prepare import moments_of_table
 
         columns: dict[str, Any] = {"sensitive_features": sensitive_features, "features": features}
         columns |= {"sample_weight": sample_weight, "target": target, "drop_missing": drop_missing}
