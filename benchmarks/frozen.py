@@ -29,9 +29,7 @@ TOLERANCE = 1e-7  # of the largest error under PCA
 FIGURES = ("group_errors_", "reconstruction_error_", "pca_group_errors_", "disparity_")
 
 #: Estimator and options as they were stored -> as they are now.
-RENAMED = {
-    ("MinMaxPCA", "solver", "multiplicative_weights"): "MultiplicativeWeightsPCA",
-}
+RENAMED = {("MinMaxPCA", "solver", "multiplicative_weights"): "MultiplicativeWeightsPCA"}
 #: Defaults as they were when the fits were stored.
 DEFAULTS = {"MinMaxPCA": {"center": "overall"}, "MultiplicativeWeightsPCA": {"center": "overall"}}
 
@@ -67,7 +65,6 @@ def people(seed: int, n: int, d: int, k: int, kind: str = "rotated") -> tuple:
 
 def fits() -> Iterator[tuple[str, Callable[[], object]]]:
     """Names and fits."""
-
     two = [
         {},
         {"constraint": "no_worse"},

@@ -53,6 +53,12 @@ _HOMES = {
     "tradeoff_path": "path",
 }
 
+#: The estimators of fairpca.baselines. They have no place among the names of this module, but
+#: model files may hold them.
+BASELINES = dict.fromkeys(
+    ("MultiplicativeWeightsPCA", "RobustFairPCA", "SubsetFairPCA"), "fairpca.baselines"
+)
+
 __all__ = ["__version__", *_HOMES]
 
 

@@ -138,10 +138,4 @@ class PLSProblem:
 
 
 #: Every problem that :func:`fairpca._solvers.solve` solves.
-Problem = (
-    FairProblem
-    | WorstOffProblem
-    | WelfareProblem
-    | MeanGapProblem
-    | PLSProblem
-)
+Problem = FairProblem | WorstOffProblem | WelfareProblem | MeanGapProblem | PLSProblem

@@ -111,9 +111,7 @@ def search_in_basis(
         dense = kept if isinstance(kept, Eigenspaces) else Eigenspaces(compact, rank)
         dense.guess = guess
         solution = search(dense)
-        return replace(
-            solution, n_eigensolves=n_eigensolves + dense.n_eigensolves, found_in=dense
-        )
+        return replace(solution, n_eigensolves=n_eigensolves + dense.n_eigensolves, found_in=dense)
 
     return in_compact_coordinates(find, operand)
 

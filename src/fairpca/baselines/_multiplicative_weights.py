@@ -70,6 +70,8 @@ class MultiplicativeWeightsPCA(CenteredProjection):
     ...     fair = method(5, center="group", standardize=True)
     ...     fair = fair.fit(people.data, sensitive_features=people.sensitive_features)
     ...     print(fair.group_losses_.round(4))
+    [0.0787 0.0835]
+    [0.0812 0.0812]
     """
 
     _: KW_ONLY

@@ -27,7 +27,7 @@ class RobustFairPCA(FairProjection):
     The published algorithm finds local optima. Here the optimum is found and proven by branch and
     bound over one weight.
 
-    Attributes not listed below are those of :class:`FairPCA`.
+    Attributes not listed below are those of :class:`fairpca.FairPCA`.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class RobustFairPCA(FairProjection):
         ``lambda`` as a fraction of the smaller group's share of all rows, from 0 to 1. Above 1, a
         larger error of one group would be rewarded.
     n_components, standardize, whiten
-        As in :class:`FairPCA`.
+        As in :class:`fairpca.FairPCA`.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class RobustFairPCA(FairProjection):
     duality_gap_ : float
         How far the objective can be from the least possible one: zero up to rounding.
     alpha_ : float
-        As in :class:`MinMaxPCA`.
+        As in :class:`fairpca.MinMaxPCA`.
     status_ : str
         "robust error at its least".
 
