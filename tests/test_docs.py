@@ -69,7 +69,7 @@ def test_the_reference_lists_every_public_name():
 
 def test_fields_of_an_audit_exist():
     people, page = load_checkup(), (ROOT / "docs" / "reference" / "api.rst").read_text("utf-8")
-    result = audit(people.data, people.sensitive_features, FairPCACV(5, standardize=True))
+    result = audit(FairPCACV(5, standardize=True), people.data, people.sensitive_features)
     names = re.findall(r"``([\w.\[\]]+)``", " ".join(re.findall(r"\* - (.*)", page)))
     assert len(names) > 15
     for name in names:
@@ -334,7 +334,7 @@ def test_every_example_has_a_picture_and_a_place():
 
 def test_table_of_the_readme_is_the_audit():
     people, readme = load_checkup(), (ROOT / "README.md").read_text(encoding="utf-8")
-    found = audit(people.data, people.sensitive_features, FairPCACV(5, standardize=True))
+    found = audit(FairPCACV(5, standardize=True), people.data, people.sensitive_features)
     line = r"^\| .* \(([\d,]+)\) \| ([\d.]+) \| ([\d.]+) \| (.*) \|$"
     rows = re.findall(line, readme, re.MULTILINE)
     assert len(rows) == len(found.groups) == 2
