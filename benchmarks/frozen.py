@@ -119,8 +119,8 @@ def fits() -> Iterator[tuple[str, Callable[[], object]]]:
         "float32": lambda: fit("FairPCA", {"n_components": 4}, X.astype(np.float32), g),
         "sparse": lambda: fit("FairPCA", {"n_components": 4}, csr_array(X * (X > 1)), g),
         "offset": lambda: fit("FairPCA", {"n_components": 4}, X + 1e6, g),
-        "moments": lambda: fairpca.FairPCA(4).fit_moments(GroupMoments.from_data(X, g)),
-        "merged": lambda: fairpca.FairPCA(4).fit_moments(
+        "moments": lambda: fairpca.FairPCA(4).fit(GroupMoments.from_data(X, g)),
+        "merged": lambda: fairpca.FairPCA(4).fit(
             GroupMoments.from_data(X[:99], g[:99]).merge(GroupMoments.from_data(X[99:], g[99:]))
         ),
         "fraction": lambda: fit("FairPCA", {"n_components": 0.8}, X, g),
