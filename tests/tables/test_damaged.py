@@ -33,7 +33,7 @@ def test_truncated_files_are_refused(kind, part, data, tmp_path):
 
 
 def test_altered_text_is_refused_with_its_row(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("fairpca._tables.table.HEAD_ROWS", 100)
+    monkeypatch.setattr("fairpca.cli.reader.table.HEAD_ROWS", 100)
     X, sex = data
     pa_csv.write_csv(as_table(X, sex), tmp_path / "d.csv")
     lines = (tmp_path / "d.csv").read_text().split("\n")
@@ -79,7 +79,7 @@ def test_the_stream_format_is_refused(data, tmp_path):
 
 
 def test_file_changed_while_it_is_read(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("fairpca._tables.table._BATCH_ROWS", 100)
+    monkeypatch.setattr("fairpca.cli.reader.table._BATCH_ROWS", 100)
     X, sex = data
     path = tmp_path / "d.parquet"
     WRITERS["parquet"](as_table(X, sex), path)

@@ -104,7 +104,7 @@ def test_text_named_as_a_feature_is_refused_with_its_line(tmp_path):
     ],
 )
 def test_the_first_wrong_line_is_named(content, expected, tmp_path, monkeypatch):
-    monkeypatch.setattr("fairpca._tables.table.HEAD_ROWS", 2)
+    monkeypatch.setattr("fairpca.cli.reader.table.HEAD_ROWS", 2)
     (tmp_path / "d.csv").write_text(content)
     columns = content.split("\n")[0].split(",")[:-1]
     with pytest.raises(TableError, match=expected):

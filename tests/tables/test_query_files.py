@@ -204,7 +204,7 @@ def test_files_of_all_formats_and_with_an_index(kind):
 
 
 def test_rows_of_several_files_come_in_turn(monkeypatch):
-    monkeypatch.setattr("fairpca._tables.table.blas_threads", lambda: 2)
+    monkeypatch.setattr("fairpca.cli.reader.table.blas_threads", lambda: 2)
     Path("parts").mkdir()
     first = np.random.default_rng(1).normal(size=6)
     for k, start in enumerate(first):

@@ -36,7 +36,7 @@ def test_every_format_equals_memory(kind, data, tmp_path):
 
 
 def test_a_row_group_larger_than_the_memory_allowed(tmp_path, monkeypatch):
-    monkeypatch.setattr("fairpca._tables.table._MEMORY", 30)
+    monkeypatch.setattr("fairpca.cli.reader.table._MEMORY", 30)
     rng, n = np.random.default_rng(0), 250_000
     X, sex = rng.normal(size=(n, 20)), np.where(rng.random(n) < 0.3, "f", "m")
     columns = {f"x{j}": column for j, column in enumerate(X.T)} | {"sex": sex}
@@ -59,13 +59,13 @@ def test_any_split_into_files_and_batches(cuts, rows, data, tmp_path_factory):
     for i, (a, b) in enumerate(pairwise(edges)):
         pq.write_table(table.slice(a, b - a), folder / f"{i}.parquet")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fairpca._tables.table._BATCH_ROWS", rows)
+        patch.setattr("fairpca.cli.reader.table._BATCH_ROWS", rows)
         moments = GroupMoments.from_files(folder, sensitive_features="sex")
     assert_same_moments(moments, GroupMoments.from_data(X, sex))
 
 
 def test_results_repeat_to_the_last_bit(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("fairpca._tables.table._BATCH_ROWS", 32)
+    monkeypatch.setattr("fairpca.cli.reader.table._BATCH_ROWS", 32)
     X, sex = data
     pq.write_table(as_table(X, sex), tmp_path / "d.parquet")
     first, second = (
@@ -99,7 +99,7 @@ def test_label_types(labels, kind, data, tmp_path):
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
 def test_several_group_columns_are_crossed(kind, data, tmp_path, monkeypatch):
-    monkeypatch.setattr("fairpca._tables.table._BATCH_ROWS", 50)
+    monkeypatch.setattr("fairpca.cli.reader.table._BATCH_ROWS", 50)
     X, sex = data
     rng = np.random.default_rng(3)
     year, adult = rng.choice([2020, 2021], len(X)), rng.random(len(X)) < 0.5
@@ -139,14 +139,14 @@ def test_folds_depend_on_rows_not_on_the_names_and_formats_of_files(data, tmp_pa
         for part, path in zip(ends.values(), paths[kind], strict=True):
             WRITERS[kind](part, path)
     expected = means(GroupMoments.from_data(X, sex, folds=4))
-    monkeypatch.setattr("fairpca._tables.table._BATCH_ROWS", 50)
+    monkeypatch.setattr("fairpca.cli.reader.table._BATCH_ROWS", 50)
     for kind in WRITERS:
         for source in (tmp_path / f"{kind}_people.{kind}", paths[kind]):
             np.testing.assert_allclose(folds_of(source), expected, rtol=1e-9)
 
 
 def test_crossed_labels_are_not_merged(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("fairpca._tables.table._BATCH_ROWS", 2)
+    monkeypatch.setattr("fairpca.cli.reader.table._BATCH_ROWS", 2)
     X, _ = data
     first, second = ["a & b", "x", "a", "x"], ["c", "y", "b & c", "y"]
     table = as_table(X[:4], first, other=second)
@@ -179,7 +179,7 @@ def test_weights_are_a_column(data, tmp_path):
     table = as_table(X, sex, w=weights)
     pq.write_table(table, tmp_path / "d.parquet", row_group_size=50)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fairpca._tables.table._BATCH_ROWS", 50)
+        patch.setattr("fairpca.cli.reader.table._BATCH_ROWS", 50)
         moments = GroupMoments.from_files(
             tmp_path / "d.parquet", sensitive_features="sex", sample_weight="w"
         )
@@ -202,7 +202,7 @@ def test_unusable_numbers_are_named(column, value, message, drop_missing, data, 
     columns["x2"][405] = None if drop_missing else 1.0
     pq.write_table(pa.table(columns), tmp_path / "d.parquet")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fairpca._tables.table._BATCH_ROWS", 50)
+        patch.setattr("fairpca.cli.reader.table._BATCH_ROWS", 50)
         with pytest.raises(ValueError, match=rf"row 418 of .*d\.parquet: {message}"):
             GroupMoments.from_files(
                 tmp_path / "d.parquet",

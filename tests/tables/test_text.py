@@ -12,7 +12,7 @@ from fairpca import FairPCA, GroupMoments, read_table
 
 
 def test_csv_types_are_not_fixed_by_the_first_rows(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("fairpca._tables.table.HEAD_ROWS", 100)
+    monkeypatch.setattr("fairpca.cli.reader.table.HEAD_ROWS", 100)
     rows = [f"{i},{i % 2 == 0},a" for i in range(500)]
     rows += [f"{i}.5,{i % 2 == 0},b" for i in range(500)]
     (tmp_path / "d.csv").write_text("\n".join(["x,flag,g", *rows, ""]))
@@ -102,7 +102,7 @@ def test_a_first_line_of_more_than_131_kilobytes(tmp_path):
 
 @pytest.mark.parametrize("missing", ["NA", "N/A", "NULL", "nan", ""])
 def test_missing_values_may_come_late(missing, tmp_path, monkeypatch):
-    monkeypatch.setattr("fairpca._tables.table.HEAD_ROWS", 100)
+    monkeypatch.setattr("fairpca.cli.reader.table.HEAD_ROWS", 100)
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(1000, 2)).round(4), rng.choice(["a", "b"], 1000)
     rows = [f"{x},{y},{g}" for (x, y), g in zip(X.tolist(), groups, strict=True)]
@@ -129,7 +129,7 @@ def test_missing_values_may_come_late(missing, tmp_path, monkeypatch):
 def test_a_late_value_in_another_notation_is_refused_with_the_way_out(
     late, advice, options, value, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("fairpca._tables.table.HEAD_ROWS", 100)
+    monkeypatch.setattr("fairpca.cli.reader.table.HEAD_ROWS", 100)
     rows = [f"{i % 7 / 4},{i % 3},{'ab'[i % 2]}" for i in range(400)]
     rows[300] = f"{late},1,a"
     (tmp_path / "d.csv").write_text("\n".join(["x,y,g", *rows]))
@@ -154,7 +154,7 @@ def test_files_with_other_columns_are_refused_with_the_way_out(tmp_path):
 
 
 def test_a_later_file_is_named_with_its_line(tmp_path, monkeypatch):
-    monkeypatch.setattr("fairpca._tables.table.HEAD_ROWS", 2)
+    monkeypatch.setattr("fairpca.cli.reader.table.HEAD_ROWS", 2)
     (tmp_path / "a.csv").write_text("x,y,g\n1,2,a\n3,5,b\n")
     (tmp_path / "b.csv").write_text("x,y,g\n8,7,a\n4,odd,b\n")
     for options in ({}, {"decimal": "."}):

@@ -18,7 +18,7 @@ from fairpca import FairPCA
 
 @pytest.mark.parametrize("output", ["scores.parquet", "scores.csv", "scores.tsv"])
 def test_scores_are_written_in_row_order(output, data, tmp_path, monkeypatch):
-    monkeypatch.setattr("fairpca._tables.table._BATCH_ROWS", 64)
+    monkeypatch.setattr("fairpca.cli.reader.table._BATCH_ROWS", 64)
     X, sex = data
     pq.write_table(as_table(X[:300], sex[:300]), tmp_path / "a.parquet")
     pq.write_table(as_table(X[300:], sex[300:]), tmp_path / "b.parquet")

@@ -149,7 +149,7 @@ def test_what_is_no_number_is_left_out_as_text(texts, tmp_path):
 
 
 def test_an_odd_value_after_the_first_rows_is_named(data, tmp_path, monkeypatch):
-    monkeypatch.setattr("fairpca._tables.table.HEAD_ROWS", 10)
+    monkeypatch.setattr("fairpca.cli.reader.table.HEAD_ROWS", 10)
     write(tmp_path / "d.csv", *data)
     with (tmp_path / "d.csv").open("a") as file:
         file.write("\n136A;1,5;2,5;a")

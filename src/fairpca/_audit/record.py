@@ -241,7 +241,7 @@ class _Result:
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
         """Write the page of ``fairpca report``, or return it; needs ``fairpca[cli]``."""
-        from fairpca._tables.atomic import replacing
+        from fairpca._atomic import replacing
         from fairpca.report import render
 
         page: str = render(self)  # type: ignore[arg-type]  # either of the two kinds below

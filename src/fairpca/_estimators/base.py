@@ -204,7 +204,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
             As for :meth:`GroupMoments.from_files`. ``target`` is the column of y, for estimators
             that look at it.
         """
-        from fairpca._tables.read import input_paths
+        from fairpca.cli.reader.read import input_paths
 
         self._validate_params()
         self._fit_files(data, {"sensitive_features": sensitive_features, **options})
@@ -217,8 +217,8 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         The file keeps the fitted attributes, but not the moments, which ``partial_fit`` needs.
         Saving needs ``pip install "fairpca[model]"``.
         """
+        from fairpca._atomic import replacing
         from fairpca._models.safetensors import write_model
-        from fairpca._tables.atomic import replacing
 
         with replacing(path, self._fitted_files) as temporary:
             write_model(self, temporary)
@@ -248,6 +248,10 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         return None
 
     def _validate_params(self) -> None:
+        for name, value in self.get_params(deep=False).items():
+            if isinstance(value, int) and abs(value) > sys.float_info.max:
+                most = f"the largest number there is to compute with, {sys.float_info.max:.2g}"
+                raise ValueError(f"{name} is beyond {most}; pass a smaller one.")
         super()._validate_params()
         for name, value in self.get_params(deep=False).items():
             kinds = map(type, self._parameter_constraints[name])

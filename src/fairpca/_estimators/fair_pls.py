@@ -129,9 +129,9 @@ class FairPLS(TargetedProjection):
                 f"{self!r} needs a target; pass the name of the column of y, for example "
                 "fit_files(path, sensitive_features='sex', target='income')."
             )
-        from fairpca._tables.prepare import judge_columns
-        from fairpca._tables.read import open_table
-        from fairpca._tables.table import Reading
+        from fairpca.cli.columns.prepare import judge_columns
+        from fairpca.cli.reader.read import open_table
+        from fairpca.cli.reader.table import Reading
 
         own = {f.name for f in fields(Reading)} & options.keys()
         table = open_table(data, **{name: options.pop(name) for name in own})

@@ -9,6 +9,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from fairpca._estimators.base import AnyGroups, GroupEstimator, Targeted
+from fairpca._input.rows import refusing_overflow
 from fairpca._moments.group_differences import Notion, mean_differences, spanned, strata_of
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.tolerances import EPS, TINY
@@ -129,8 +130,9 @@ class GroupEraser(OneToOneFeatureMixin, TransformerMixin, AnyGroups, Targeted[_E
         """
         fitted = self._ready()
         kinds = {"dtype": [np.float64, np.float32], "accept_sparse": ("csr", "csc")}
-        given: Any = validate_data(fitted, X, reset=False, **kinds)
-        rows: Array = given.toarray() if hasattr(given, "toarray") else given
-        detected = (rows - fitted.mean_) @ fitted.detectors_.T
-        erased = fitted.strength * detected @ fitted.corrections_
-        return np.asarray(rows - erased, dtype=rows.dtype)
+        with refusing_overflow("X"):
+            given: Any = validate_data(fitted, X, reset=False, **kinds)
+            rows: Array = given.toarray() if hasattr(given, "toarray") else given
+            detected = (rows - fitted.mean_) @ fitted.detectors_.T
+            erased = fitted.strength * detected @ fitted.corrections_
+            return np.asarray(rows - erased, dtype=rows.dtype)

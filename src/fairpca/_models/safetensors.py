@@ -22,10 +22,10 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 
 import fairpca
+from fairpca._atomic import replacing
 from fairpca._estimators.base import GroupEstimator
 from fairpca._input.labels import label_vector
 from fairpca._moments.tolerances import SAFE_TO_SQUARE
-from fairpca._tables.atomic import replacing
 from fairpca._typing import Array
 
 Estimator = GroupEstimator[Any]

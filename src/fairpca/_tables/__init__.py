@@ -79,8 +79,8 @@ def read_table(
     >>> people.feature_names, people.sensitive_features.tolist(), people.record.left_out
     (['height', 'weight'], ['f', 'm'], {'name': 'text'})
     """
-    from fairpca._tables.prepare import prepare
-    from fairpca._tables.read import open_table
+    from fairpca.cli.columns.prepare import prepare
+    from fairpca.cli.reader.read import open_table
 
     written = {"encoding": encoding, "decimal": decimal, "header": header, "sheet": sheet}
     table = open_table(data, query=query, missing_values=missing_values, **written)

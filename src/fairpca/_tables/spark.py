@@ -24,11 +24,11 @@ from fairpca._input.folds import FoldRule
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.sums import Sums
 from fairpca._tables import merge_fan_in
-from fairpca._tables.column_roles import Roles, choose_roles, no_group, no_rows
-from fairpca._tables.files import first_names, pa, refuse_twin_names
-from fairpca._tables.prepare import Block, Summing, decode
-from fairpca._tables.table import Column, Table
 from fairpca._typing import Array
+from fairpca.cli.columns.prepare import Block, Summing, decode
+from fairpca.cli.columns.roles import Roles, choose_roles, no_group, no_rows
+from fairpca.cli.reader.files import first_names, pa, refuse_twin_names
+from fairpca.cli.reader.table import Column, Table
 from fairpca.exceptions import TableError
 
 try:

@@ -16,7 +16,7 @@ from fairpca._progress import Progress, printable
 
 if TYPE_CHECKING:
     from fairpca._audit.record import Audit, ModelAudit
-    from fairpca._tables.column_roles import Roles
+    from fairpca.cli.columns.roles import Roles
     from fairpca.report import Origin
 
 _COLOURS = {"bad": "red", "warn": "yellow", "plain": None}
@@ -46,8 +46,8 @@ def outputs(asked: Any, **names: str | None) -> Iterator[dict[str, Path]]:
 
     Refuses two names for one file, files that the command reads, and endings of another format.
     """
-    from fairpca._tables.atomic import refuse_inputs, replacing
-    from fairpca._tables.read import input_paths
+    from fairpca._atomic import refuse_inputs, replacing
+    from fairpca.cli.reader.read import input_paths
 
     seen, paths = dict[str, str](), dict[str, Path]()
     models = (vars(asked).get(name) for name in ("model", "loadings"))

@@ -32,14 +32,14 @@ from fairpca._estimators.projection import encoder_of
 from fairpca._input.folds import FoldRule
 from fairpca._models.safetensors import ModelPipeline, load_model, read_extra, write_model
 from fairpca._progress import Progress
-from fairpca._tables.column_roles import Roles, choose_roles
-from fairpca._tables.prepare import Prepared, prepare
-from fairpca._tables.read import is_query, open_table
-from fairpca._tables.table import Table
-from fairpca._tables.write import write_scores
 from fairpca.cli import options as opt
+from fairpca.cli.columns.prepare import Prepared, prepare
+from fairpca.cli.columns.roles import Roles, choose_roles
 from fairpca.cli.options import Asked, changed
+from fairpca.cli.reader.read import is_query, open_table
+from fairpca.cli.reader.table import Table
 from fairpca.cli.terminal import fill
+from fairpca.cli.writer import write_scores
 from fairpca.datasets import load_checkup
 from fairpca.exceptions import noted
 from fairpca.report import Origin, sentences
@@ -138,7 +138,7 @@ def _audit_of(asked: Asked, prepared: Prepared, fair: Any = None, **options: Any
     X = prepared.moments if prepared.streamed else prepared.data
     fair = fair or estimator_of(asked, prepared.moments.counts)
     options |= _rules(asked, prepared)
-    found: Audit = _with_table(audit(X, prepared.sensitive_features, fair, **options), prepared)
+    found: Audit = _with_table(audit(fair, X, prepared.sensitive_features, **options), prepared)
     return found
 
 

@@ -29,7 +29,7 @@ def javascript() -> str:
     """Vega and its helpers, bundled by vl-convert in two seconds, then kept in the cache folder."""
     import vl_convert
 
-    from fairpca._tables.atomic import replacing
+    from fairpca._atomic import replacing
 
     home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or "~/.cache"
     kept = Path(home).expanduser() / "fairpca" / f"vega-{version('vl-convert-python')}.js"

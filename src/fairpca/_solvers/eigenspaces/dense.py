@@ -21,6 +21,8 @@ from fairpca._problems.solution import Objective, Point, Solution, best_and_wors
 from fairpca._problems.status import Status
 from fairpca._typing import Array
 
+_SUBSET_UP_TO = 10  # LAPACK finds all eigenvectors sooner than more than a tenth of them
+
 
 class Spaces(ABC):
     """All ``U(w)`` of one rank, however they are found.
@@ -180,7 +182,7 @@ def values_within(M: Array, basis: Array) -> Array:
 def top_eigenvectors(M: Array, r: int) -> tuple[Array, Array]:
     """The r largest eigenvalues, descending, and their eigenvectors as columns."""
     d = len(M)
-    if d > FEW_FEATURES and r <= d // 2:
+    if d > FEW_FEATURES and r <= d // _SUBSET_UP_TO:
         values, vectors = eigh(M, subset_by_index=[d - r, d - 1], check_finite=False)
         if vectors.shape[1] == r:  # LAPACK may find fewer inside a cluster of equal eigenvalues
             return values[::-1], np.ascontiguousarray(vectors[:, ::-1])  # BLAS wants rising strides

@@ -23,12 +23,12 @@ from fairpca._input.rows import ColumnRows
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.tolerances import SAFE_TO_SQUARE
 from fairpca._progress import Progress, silent
-from fairpca._tables import column_roles
-from fairpca._tables.column_roles import Profile, Roles, Sentinel, choose_roles, list_names
-from fairpca._tables.files import first_names, pa
-from fairpca._tables.read import open_table
-from fairpca._tables.table import Table
 from fairpca._typing import Array, Labels, Mask
+from fairpca.cli.columns import roles as column_roles
+from fairpca.cli.columns.roles import Profile, Roles, Sentinel, choose_roles, list_names
+from fairpca.cli.reader.files import first_names, pa
+from fairpca.cli.reader.read import open_table
+from fairpca.cli.reader.table import Table
 from fairpca.exceptions import TableError, warn
 
 _MOST_BYTES_IN_MEMORY = 200_000_000

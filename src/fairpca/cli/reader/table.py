@@ -15,8 +15,8 @@ from weakref import finalize
 import numpy as np
 
 from fairpca._blas import blas_threads
-from fairpca._tables import files
-from fairpca._tables.files import TableFile, damaged, duckdb, pa, refuse_unknown
+from fairpca.cli.reader import files
+from fairpca.cli.reader.files import TableFile, damaged, duckdb, pa, refuse_unknown
 from fairpca.exceptions import TableError
 
 Kind = Literal["number", "text", "date", "empty", "other"]
@@ -83,7 +83,7 @@ class Reading:
 
 
 class Table:
-    """Rows and named columns, wherever they are; `fairpca._tables.read` opens and defines them."""
+    """Rows and named columns, wherever they are; `read` opens and defines them."""
 
     def __init__(
         self,
@@ -288,6 +288,7 @@ class Table:
         self.rows(f"CREATE VIEW {view} AS SELECT {listed} FROM {source}")
 
     def rows(self, sql: str, as_dicts: bool = False) -> list[Any]:
+        """The rows of a query."""
         try:
             found = self.connection.cursor().sql(sql)
             return list(found.to_arrow_table().to_pylist() if as_dicts else found.fetchall())

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairpca._tables.files import first_names, is_number, refuse_twin_names, refuse_unknown
-from fairpca._tables.table import HEAD_ROWS, Column, Table, head_rows
 from fairpca._typing import Array
+from fairpca.cli.reader.files import first_names, is_number, refuse_twin_names, refuse_unknown
+from fairpca.cli.reader.table import HEAD_ROWS, Column, Table, head_rows
 from fairpca.exceptions import TableError
 
 Names = str | Sequence[str] | None

@@ -16,10 +16,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairpca._tables import files
-from fairpca._tables.files import TableFile, duckdb, pa, refuse_twin_names
-from fairpca._tables.table import Column, Kind, Reading, Table, identifier, quoted_list
-from fairpca._tables.text import define_text
+from fairpca.cli.reader import files
+from fairpca.cli.reader.files import TableFile, duckdb, pa, refuse_twin_names
+from fairpca.cli.reader.table import Column, Kind, Reading, Table, identifier, quoted_list
+from fairpca.cli.reader.text import define_text
 from fairpca.exceptions import TableError
 
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from fairpca._tables import files
-from fairpca._tables.files import refuse_unknown
-from fairpca._tables.table import COMMA_NUMERAL, NUMERAL, Column, Table, head_rows, quoted
+from fairpca.cli.reader import files
+from fairpca.cli.reader.files import refuse_unknown
+from fairpca.cli.reader.table import COMMA_NUMERAL, NUMERAL, Column, Table, head_rows, quoted
 from fairpca.exceptions import TableError
 
 _MOSTLY = 0.75  # A column with this share of numbers is meant to hold numbers.

@@ -6,12 +6,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from fairpca._tables.atomic import FileName, refuse_inputs, replacing
-from fairpca._tables.column_roles import Roles
-from fairpca._tables.files import pa, pa_csv, pc, pq, refuse_twin_names
-from fairpca._tables.prepare import Record, blocks_of
-from fairpca._tables.table import Table
+from fairpca._atomic import FileName, refuse_inputs, replacing
 from fairpca._typing import Array
+from fairpca.cli.columns.prepare import Record, blocks_of
+from fairpca.cli.columns.roles import Roles
+from fairpca.cli.reader.files import pa, pa_csv, pc, pq, refuse_twin_names
+from fairpca.cli.reader.table import Table
 from fairpca.exceptions import TableError
 
 

@@ -1,0 +1,1 @@
+"""Which columns of a table are used, and for what."""

@@ -1,0 +1,1 @@
+"""Files, folders, databases and queries, read as tables."""
