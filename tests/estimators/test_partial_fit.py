@@ -12,7 +12,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from fairpca import FairPCA, ParityInfeasibleWarning, RobustFairPCA
+from fairpca import FairPCA, ParityInfeasibleWarning
+from fairpca.baselines import RobustFairPCA
 
 
 def test_partial_fit_is_fit(two_groups):
