@@ -403,6 +403,11 @@ class GroupMoments:
         rest, left_out = self._take(~inside), self._take(inside)
         return rest._keep(outcomes=True), left_out._keep(outcomes=True)
 
+    def _sums_by_fold(self) -> list[Sums | FewRows]:
+        """The sums by group of rows that are never left out, and then of each fold that has any."""
+        folds = self._cells[_FOLD]
+        return [self._take(folds == fold)._group_sums() for fold in [NEVER, *self._folds()]]
+
     def _folds(self) -> dict[int, Array]:
         """For each fold that holds rows, the number and the total weight of each group's rows."""
         folds, _, groups = self._cells
