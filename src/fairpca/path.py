@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._cv.held_out import PCA
+from fairpca._cv.cross_fit import CrossFit, disparity_interval
+from fairpca._cv.held_out import BASELINE
 from fairpca._cv.leave_out import LeaveOut
 from fairpca._cv.path import path_of
-from fairpca._cv.stopping import CrossFit, disparity_interval
 from fairpca._estimators.advice import largest_gap
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
@@ -254,7 +254,7 @@ def _held_out_path(
     points = curve.held_out.projections(at)
     errors = points.interval(lambda totals: totals.group_errors).clipped(0.0)
     overall = points.interval(lambda totals: totals.overall).clipped(0.0)
-    changes = points.interval(lambda totals: totals.changes).clipped(-errors.estimate[PCA])
+    changes = points.interval(lambda totals: totals.changes).clipped(-errors.estimate[BASELINE])
     disparities = [disparity_interval(points, p, curve.sides) for p in range(len(at))]
     held_out_marks = {}
     for name, mark in marks.items():

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from fairpca import _blas, _solvers
 from fairpca._blas import blas_threads, parallel_map, single_threaded_blas
+from fairpca._cv.cross_fit import CrossFit, Curve, Sides
 from fairpca._cv.held_out import HeldOut
 from fairpca._cv.leave_out import LeaveOut
 from fairpca._cv.path import path_of
-from fairpca._cv.stopping import CrossFit, Curve, Sides, choose
+from fairpca._cv.stopping import choose, decide
 from fairpca._estimators import advice, base
 from fairpca._estimators.advice import warn_of_held_out
 from fairpca._estimators.base import GroupEstimator

@@ -16,7 +16,7 @@ from fairpca._audit import record
 from fairpca._audit.cross_fit import CrossFitted, Folds, People, Subspace, dense, fit_quietly
 from fairpca._audit.record import GroupFigures, GroupResult, Interval, Robust
 from fairpca._audit.verdict import decide, headline
-from fairpca._cv.held_out import PCA, Figure, HeldOut, Totals
+from fairpca._cv.held_out import BASELINE, Figure, HeldOut, Totals
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_columns import FairColumns
 from fairpca._estimators.fair_pca import FairPCA
@@ -286,7 +286,7 @@ def _budgets(fair: FairPCA) -> list[record.Budget]:
     overall = np.array([fair.pca_reconstruction_error_, fair.reconstruction_error_])
     errors, D = np.array([fair.pca_group_errors_, fair.group_errors_]), abs(fair.disparity_)
     if isinstance(fair, FairPCACV):
-        curve, ends = fair._stop.curve, [PCA, fair._stop.chosen]
+        curve, ends = fair._stop.curve, [BASELINE, fair._stop.chosen]
         totals, D = curve.held_out.totals, float(curve.disparity[fair._stop.chosen])
         overall, errors = totals.overall[ends], totals.group_errors[ends]
     compared = [label not in fair.small_groups_ for label in fair.groups_.tolist()]

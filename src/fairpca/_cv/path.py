@@ -1,6 +1,8 @@
 """The path from the PCA of all rows, at stop 0, to where FairPCA ends, at stop 1.
 
-With two groups alpha falls evenly along the path. With more groups the largest error
+With two groups alpha falls evenly along the path. It ends at the solution of efficient fairness for
+all rows; where ``"parity"`` or ``"no_worse"`` is asked of held-out rows, it goes on to alpha = 0,
+because parity of the training rows is not parity of others. With more groups the largest error
 (``constraint="efficient"``) or the spread falls evenly. Budgets do not apply: stops take their
 place. A limit for each group makes the path of the spread end sooner.
 
@@ -20,7 +22,7 @@ from fairpca._blas import single_threaded_blas
 from fairpca._moments.operand import Operand
 from fairpca._problems.problems import PLAIN_PCA, FairProblem
 from fairpca._problems.solution import Solution
-from fairpca._solvers import spaces_of
+from fairpca._solvers import solve, spaces_of
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.eigenspaces.leading import leading_vectors
 from fairpca._solvers.many_groups.dual import FrontierOfMany
@@ -46,7 +48,8 @@ class PathOfTwo:
 
     pca: Solution
     operand: Operand
-    end: float
+    last: FairProblem  # whose solution for all rows lies at stop 1
+    end: float  # the alpha of this solution
 
     def alpha(self, stop: float) -> float:
         """The alpha at a stop."""
@@ -54,7 +57,9 @@ class PathOfTwo:
 
     def at(self, stop: float) -> FairProblem:
         """The problem whose solution for all rows lies at this stop."""
-        return PLAIN_PCA if stop == 0 else FairProblem(alpha=self.alpha(stop))
+        if stop == 0:
+            return PLAIN_PCA
+        return self.last if stop == 1 else FairProblem(alpha=self.alpha(stop))
 
     def prepare(self, stops: Sequence[float]) -> int:
         """Find what the folds share at these stops: nothing, after no eigensolve."""
@@ -171,6 +176,8 @@ def path_of(problem: FairProblem, pca: Solution, operand: Operand, tol: float) -
     """The path that a problem prescribes."""
     if len(operand.shares) > 2:
         return PathOfMany(problem, pca, operand, max(tol, _LEAST_TOL))
-    if problem.constraint == "efficient":
-        return PathOfTwo(pca, operand, 1.0 / (1.0 + float(operand.shares[pca.privileged])))
-    return PathOfTwo(pca, operand, 0.0)
+    if problem.constraint != "efficient":
+        return PathOfTwo(pca, operand, FairProblem(alpha=0.0), 0.0)
+    last = FairProblem(constraint="efficient")
+    rank = pca.basis.shape[1]
+    return PathOfTwo(pca, operand, last, solve(last, operand, rank, tol, pca).alpha)

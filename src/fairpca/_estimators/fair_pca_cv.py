@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 
-from fairpca._cv.held_out import PCA
+from fairpca._cv.cross_fit import disparity_interval
+from fairpca._cv.held_out import BASELINE
 from fairpca._cv.leave_out import LeaveOut, fold_of
 from fairpca._cv.path import path_of
 from fairpca._cv.split import fold_rule, learn_repeats, needs_all_rows
-from fairpca._cv.stopping import Stop, disparity_interval, solve_by_folds
+from fairpca._cv.stopping import Stop, solve_by_folds
 from fairpca._estimators.advice import warn_of_held_out
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._moments.group_moments import GroupMoments
@@ -153,13 +154,13 @@ class FairPCACV(FairPCA):
             "_stop": stop,
             "stop_": stop.stop,
             "held_out_group_errors_": totals.group_errors[1],
-            "held_out_pca_group_errors_": totals.group_errors[PCA],
+            "held_out_pca_group_errors_": totals.group_errors[BASELINE],
             "held_out_reconstruction_error_": float(totals.overall[1]),
             "held_out_disparity_": float(disparity.estimate),
             "held_out_disparity_interval_": disparity.ends,
             "held_out_changes_": changes.estimate,
             # No error falls below zero.
-            "held_out_changes_interval_": changes.clipped(-totals.group_errors[PCA]).ends,
+            "held_out_changes_interval_": changes.clipped(-totals.group_errors[BASELINE]).ends,
         }
         return replace(solution, extras=extras)
 
@@ -167,7 +168,7 @@ class FairPCACV(FairPCA):
         super()._warn(settled, result)
         curve, chosen, compared = self._stop.curve, self._stop.chosen, settled.compared
         totals = curve.held_out.totals
-        changes, errors = totals.changes[chosen, compared], totals.group_errors[PCA, compared]
+        changes, errors = totals.changes[chosen, compared], totals.group_errors[BASELINE, compared]
         labels, D = self.groups_[compared].tolist(), float(curve.disparity[chosen])
         warn_of_held_out(self._problem(), labels, changes, errors, D)
 
