@@ -11,18 +11,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from copy import copy
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairpca._input.checks import (
+    MOST_GROUPS,
     check_feature_names,
     check_group_labels,
     check_group_weights,
     check_n_features,
-    check_same_order,
     check_sample_weight,
 )
 from fairpca._input.device import is_dask
@@ -37,6 +39,8 @@ from fairpca._input.labels import (
     union,
 )
 from fairpca._input.rows import NumericTarget, Rows, as_rows, join_targets
+from fairpca._input.stream import Stream, open_input
+from fairpca._input.units import Units, encode_units, how_many, smallest
 from fairpca._moments.accumulate import accumulate
 from fairpca._moments.few_rows import FewRows, are_few, combined
 from fairpca._moments.operand import Operand
@@ -65,6 +69,8 @@ class GroupMoments:
         Number of columns, 0 while empty; the last ``n_targets`` are targets of :class:`FairPLS`.
     feature_names : list of str or None
         Column names, when the rows came from data frames or files.
+    n_units : ndarray of shape (k,)
+        The number of units of each group; their rows, where no units were passed.
     n_dropped : int
         Number of rows left out because of missing values, where that was asked for.
 
@@ -94,6 +100,7 @@ class GroupMoments:
         self._cells: Codes = np.empty((3, 0), np.intp)  # fold, outcome and group of each entry
         self._rule: FoldRule | None = None
         self._seen = Counter[Label]()  # rows of each group that the rule has counted
+        self._units: dict[Label, Units] | None = None  # of each group; None: rows are the units
 
     @classmethod
     def from_data(
@@ -103,6 +110,7 @@ class GroupMoments:
         sample_weight: Any = None,
         target: Any = None,
         *,
+        units: Any = None,
         folds: int | ArrayLike | None = None,
         fold_seed: int = 0,
         max_groups: int | None = None,
@@ -120,6 +128,9 @@ class GroupMoments:
             Non-negative weights; a row of weight 2 counts twice.
         target : array-like of shape (n_samples,), optional
             The class of each row, for moments by outcome (:class:`BlindPCA`, :class:`FairPLS`).
+        units : array-like of shape (n_samples,), optional
+            Whose row each is: rows with the same label belong to one person, say, and stay in one
+            fold. A row without a label is a unit by itself. By default every row is.
         folds : int or array-like of shape (n_samples,), optional
             The number of folds, or the fold of each row, for moments by fold (:class:`FairPCACV`).
         fold_seed : int, default=0
@@ -129,16 +140,14 @@ class GroupMoments:
             are refused; :meth:`update` takes any.
         """
         rule = check_folds(folds, fold_seed)
-        if is_dask(X) or is_dask(sensitive_features):
-            moments = cls().update(X, sensitive_features, sample_weight, target, folds=rule)
+        given = open_input(X, sensitive_features, sample_weight, target, units)
+        if isinstance(given.X, Stream) or is_dask(given.X) or is_dask(given.sensitive_features):
+            moments = cls().update(*given[:4], units=given.units, folds=rule)
             check_group_labels(moments.groups, moments.counts, max_groups)
             return moments
-        check_same_order(
-            X, sensitive_features=sensitive_features, sample_weight=sample_weight, target=target
-        )
-        rows = as_rows(X)
-        groups = encode_few_groups(sensitive_features, rows, max_groups)
-        return moments_of_rows(rows, groups, sample_weight, target, rule)
+        rows = as_rows(given.X)
+        groups = encode_few_groups(given.sensitive_features, rows, max_groups)
+        return moments_of_rows(rows, groups, given.sample_weight, given.y, rule, units=given.units)
 
     @classmethod
     def from_files(
@@ -235,6 +244,7 @@ class GroupMoments:
         sample_weight: Any = None,
         target: Any = None,
         *,
+        units: Any = None,
         folds: int | FoldRule | ArrayLike | None = None,
         fold_seed: int = 0,
     ) -> GroupMoments:
@@ -243,16 +253,18 @@ class GroupMoments:
         When the rows are refused (missing values, wrong columns) nothing has been added.
         """
         rule = check_folds(folds, fold_seed)
-        check_same_order(
-            X, sensitive_features=sensitive_features, sample_weight=sample_weight, target=target
-        )
-        if is_dask(X):
+        given = open_input(X, sensitive_features, sample_weight, target, units)
+        if isinstance(given.X, Stream):
+            vars(self).update(vars(moments_of_stream(given.X, rule, before=self)))
+            return self
+        if is_dask(given.X):
             from fairpca._tables.dask import moments_of_dask
 
-            part = moments_of_dask(X, sensitive_features, sample_weight, target, rule)
+            part = moments_of_dask(*given[:4], rule)
         else:
-            rows = as_rows(X)
-            part = moments_of_rows(rows, sensitive_features, sample_weight, target, rule, self)
+            rows = as_rows(given.X)
+            groups, weights = given.sensitive_features, given.sample_weight
+            part = moments_of_rows(rows, groups, weights, given.y, rule, self, units=given.units)
         vars(self).update(vars(self.merge(part)))  # one step that an interrupt cannot divide
         return self
 
@@ -272,6 +284,8 @@ class GroupMoments:
                 merged.outcomes = union(self.outcomes, other.outcomes)
             merged._add_up([(m._sums, m._cells_among(merged)) for m in (self, other)])
             merged._seen = self._seen + other._seen
+            if self._units is not None and other._units is not None:
+                merged._units = _united([*self._units.items(), *other._units.items()])
         merged.n_dropped = self.n_dropped + other.n_dropped
         return merged
 
@@ -283,12 +297,13 @@ class GroupMoments:
         for what, kinds in {
             "number of targets": [str(m.n_targets) for m in both],
             "outcomes": ["none" if m.outcomes is None else "classes" for m in both],
+            "units": ["none" if m._units is None else "labels" for m in both],
             "folds": [str(m._rule or ("numbered folds" if m.n_folds else "none")) for m in both],
         }.items():
             if kinds[0] != kinds[1]:
                 raise ValueError(
                     f"merge needs moments with the same {what}, got {kinds[0]} and {kinds[1]}; "
-                    "pass the same kind of y (or target), folds and fold_seed with every block."
+                    "pass the same kind of y (or target), units, folds and fold_seed each time."
                 )
 
     @property
@@ -301,13 +316,21 @@ class GroupMoments:
     # -- axes --------------------------------------------------------------------------------------
 
     def _add_axes(
-        self, codes: Codes, target: Any, folds: FoldRule | Codes | None, seen: Counter[Label]
+        self,
+        codes: Codes,
+        target: Any,
+        folds: FoldRule | Codes | None,
+        seen: Counter[Label],
+        units: Units | None = None,
     ) -> Codes:
         """Make a cell of each fold, outcome and group that occur; returns the cell of each row."""
         n, outcomes, numbers = len(codes), np.zeros(len(codes), np.intp), np.full(len(codes), NEVER)
         if target is not None:
             outcomes, self.outcomes = encode_outcomes(target, n)
-        if isinstance(folds, FoldRule):
+        if isinstance(folds, FoldRule) and units is not None:
+            self._rule = replace(folds, by_unit=True)
+            numbers = self._rule.folds_of_units(units)
+        elif isinstance(folds, FoldRule):
             labels = self.groups.tolist()
             before = np.array([seen[label] for label in labels], np.intp)
             numbers, self._rule = folds.folds_of(codes, before), folds
@@ -407,6 +430,9 @@ class GroupMoments:
         renamed._seen = Counter()
         for label, n in self._seen.items():
             renamed._seen[names.get(label, label)] += n
+        if self._units is not None:
+            own = [(names.get(label, label), units) for label, units in self._units.items()]
+            renamed._units = _united(own)
         renamed._add_up([(self._sums, cells)])
         return renamed
 
@@ -434,6 +460,14 @@ class GroupMoments:
         """Number of rows of each group with a positive weight."""
         rows = np.bincount(self._cells[_GROUP], self._sums.rows, minlength=len(self.groups))
         return rows.astype(np.int64)
+
+    @property
+    def n_units(self) -> NDArray[np.int64]:
+        """Number of units of each group, exact up to some thousands; see ``units``."""
+        if self._units is None:
+            return self.counts
+        sizes = [how_many(self._units[label]) for label in self.groups.tolist()]
+        return np.array(sizes, np.int64)
 
     @property
     def weights(self) -> Array:
@@ -514,23 +548,84 @@ def moments_of_rows(
     target: Any,
     folds: FoldRule | Codes | None,
     before: GroupMoments | None = None,
+    part: bool = False,
+    units: Any = None,
 ) -> GroupMoments:
-    """Moments of all rows in one pass; ``before`` are those of the rows that came before."""
+    """Moments of all rows in one pass; ``before`` are those of the rows that came before.
+
+    A ``part`` of the data may have no row of positive weight.
+    """
     before = before or GroupMoments()
+    may_be_zero = part or before.n_features > 0
     if isinstance(target, NumericTarget):
         rows, target = join_targets(rows, target), None
-    weights = check_sample_weight(sample_weight, rows.n_rows, before.n_features > 0)
+    weights = check_sample_weight(sample_weight, rows.n_rows, may_be_zero)
     codes, labels = encode_groups(groups, rows.n_rows)
+    numbers = None
+    if units is not None:
+        numbers = encode_units(units, rows.n_rows, before=int(before.counts.sum()))
     moments = GroupMoments()
     moments.groups, moments.n_features = labels, rows.n_features
     moments.feature_names, moments.n_targets = rows.feature_names, rows.n_targets
     k = len(labels)
     moments._cells = np.stack([np.full(k, NEVER), np.zeros(k, np.intp), np.arange(k)])
+    cells = codes
     if target is not None or folds is not None:
-        codes = moments._add_axes(codes, target, folds, before._seen)
+        cells = moments._add_axes(codes, target, folds, before._seen, numbers)
+    if numbers is not None:
+        counted = weights is None or weights > 0
+        of_groups = [numbers[(codes == g) & counted] for g in range(k)]
+        moments._units = _united(list(zip(labels.tolist(), of_groups, strict=True)))
     sum_up = FewRows.of if are_few(rows.n_rows, rows.n_features) else accumulate
-    moments._sums = sum_up(rows, codes, moments._cells.shape[1], weights)
+    moments._sums = sum_up(rows, cells, moments._cells.shape[1], weights)
     return moments
+
+
+def _united(parts: Sequence[tuple[Label, Units]]) -> dict[Label, Units]:
+    """What is kept of the units of each group, which may occur in several parts."""
+    of_groups: dict[Label, list[Units]] = {}
+    for label, units in parts:
+        of_groups.setdefault(label, []).append(units)
+    return {label: smallest(np.concatenate(units)) for label, units in of_groups.items()}
+
+
+def moments_of_stream(
+    stream: Stream,
+    folds: FoldRule | Codes | None = None,
+    target: Callable[[Any, GroupMoments], Any] = lambda y, before: y,
+    before: GroupMoments | None = None,
+) -> GroupMoments:
+    """Moments of ``before`` and of the rows of a stream, which is read once.
+
+    ``target`` turns the y of a batch into what to learn, given the moments of the rows before it.
+    """
+    if folds is not None and not isinstance(folds, FoldRule):
+        raise ValueError("pass streams with a number of folds, for example folds=10.")
+    moments = before or GroupMoments()
+    first = 0
+    with closing(stream.batches()) as batches:
+        for batch in batches:
+            y = target(batch.y, moments)
+            groups, weights = batch.sensitive_features, batch.sample_weight
+            try:
+                part = moments_of_rows(
+                    batch.X, groups, weights, y, folds, moments, part=True, units=batch.units
+                )
+            except (TypeError, ValueError) as error:
+                place = f"in the batch that begins with row {first} of X"
+                raise type(error)(f"{place}: {error}") from error
+            moments = moments.merge(part)
+            if len(moments.groups) > MOST_GROUPS:  # before their matrices fill the memory
+                check_group_labels(moments.groups, moments.counts, None)
+            first += batch.X.n_rows
+    refuse_no_rows(moments)
+    return moments
+
+
+def refuse_no_rows(moments: GroupMoments) -> None:
+    """Refuse moments of a stream or of a cluster that held no row of positive weight."""
+    if not moments.weights.any():
+        raise ValueError("there are no rows of positive weight in X to learn from; pass some.")
 
 
 def _places(labels: Labels, among: Labels) -> Codes:
