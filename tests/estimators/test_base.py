@@ -55,7 +55,7 @@ def test_every_way_to_fit_gives_the_same(fitted, tmp_path):
         new.partial_fit(X[rows], sensitive_features=GROUPS[rows])
     for fit in (
         lambda: new,
-        lambda: new.fit_moments(GroupMoments.from_data(X, GROUPS)),
+        lambda: new.fit(GroupMoments.from_data(X, GROUPS)),
         lambda: new.fit_files(tmp_path / "x.parquet", sensitive_features="g"),
     ):
         np.testing.assert_allclose(fit().differences_, fitted.differences_, atol=1e-12)

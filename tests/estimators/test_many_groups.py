@@ -157,13 +157,13 @@ def real_solvers():
 def test_two_groups_of_the_paper_as_the_exact_solver_has_them(real_solvers, name, rank):
     moments, spaces = real_solvers(name, rank)
     unit = 1e-8 * spaces.traces.max()
-    exact = FairPCA(rank, constraint="no_worse").fit_moments(moments)
+    exact = FairPCA(rank, constraint="no_worse").fit(moments)
     dual = solve_spread(spaces, FairProblem(constraint="no_worse"))
     np.testing.assert_allclose(dual.errors, exact.group_errors_, atol=unit)
-    exact = FairPCA(rank, constraint="parity").fit_moments(moments)
+    exact = FairPCA(rank, constraint="parity").fit(moments)
     dual = solve_spread(spaces, FairProblem())
     np.testing.assert_allclose(dual.errors, exact.group_errors_, atol=unit)
-    exact = MinMaxPCA(rank).fit_moments(moments)
+    exact = MinMaxPCA(rank).fit(moments)
     dual = solve_worst(spaces, "loss")
     np.testing.assert_allclose(dual.value, exact.group_losses_.max(), atol=unit)
 

@@ -205,7 +205,7 @@ def fit_quietly(estimator: Judged, moments: GroupMoments, **options: Any) -> Any
     empty = np.flatnonzero(moments.counts == 0)
     moments = moments._renamed({labels[g]: largest for g in empty})
     with quietly():
-        return _with_known(estimator, **options).fit_moments(moments)
+        return _with_known(estimator, **options).fit(moments)
 
 
 def _with_known(estimator: Judged, **options: Any) -> Any:

@@ -46,6 +46,7 @@ from fairpca._moments.few_rows import FewRows, are_few, combined
 from fairpca._moments.operand import Operand
 from fairpca._moments.sums import Sums
 from fairpca._typing import Array, Center, Codes, Label, Labels, Mask
+from fairpca.exceptions import NotEnoughRows
 
 _NOTHING = Sums.combined(0, 0, [])
 NEVER = -1  # the fold of rows that are never left out
@@ -402,6 +403,11 @@ class GroupMoments:
         rest, left_out = self._take(~inside), self._take(inside)
         return rest._keep(outcomes=True), left_out._keep(outcomes=True)
 
+    def _sums_by_fold(self) -> list[Sums | FewRows]:
+        """The sums by group of rows that are never left out, and then of each fold that has any."""
+        folds = self._cells[_FOLD]
+        return [self._take(folds == fold)._group_sums() for fold in [NEVER, *self._folds()]]
+
     def _folds(self) -> dict[int, Array]:
         """For each fold that holds rows, the number and the total weight of each group's rows."""
         folds, _, groups = self._cells
@@ -522,7 +528,8 @@ class GroupMoments:
         alone = total.rows == 1
         if center == "group" and alone.any():
             problem = f"groups {self.groups[alone].tolist()} have a single row, so no variance here"
-            raise ValueError(f"{problem}; use center='overall', or merge them with other groups.")
+            merged = "use center='overall', or merge them with other groups"
+            raise NotEnoughRows(f"{problem}; {merged}.")
         return total
 
     def __copy__(self) -> GroupMoments:
