@@ -50,7 +50,7 @@ def crossed(folds: Folds, refit: Refit, refit_share: float, progress: Progress) 
     for number, pair in enumerate(folds):
         progress("judging by rows left out", number / folds.moments.n_folds)
         maps = refit(number, pair.fit_to)
-        odds.append(pair.judge.weights.sum() / pair.fit_to.weights.sum())
+        odds.append(pair.judge.counts.sum() / pair.fit_to.counts.sum())
         if isinstance(folds, People):
             errors = row_errors(maps, pair.values)
             squares[:, pair.rows] = errors[[0, 1, -1]]

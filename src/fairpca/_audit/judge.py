@@ -165,7 +165,7 @@ def audit(
     usual_errors = fair.baseline_group_errors_ if columns else fair.pca_group_errors_
     is_pca = np.allclose(fair.group_errors_, usual_errors, rtol=1e-9, atol=0)
     curve = figures.ranks_of_curve([rank] if columns else ranks, rank, moments)
-    refits = Refits(model, fair, folds, curve, is_pca)
+    refits = Refits(model, fair, moments, curve, is_pca)
     errors = crossed(folds, refits.without, _REFIT, progress)
     progress("looking at the scores")
     smaller = for_part_of_rows(model, fair, int(setup.judged.sum()))

@@ -65,11 +65,6 @@ class Folds:
             fit_to, judge = self.moments._split(fold)
             yield Pair(fit_to, judge, np.arange(0), None)
 
-    @property
-    def own_spaces(self) -> Sequence[Pair]:
-        """The folds of a pipeline, each in the space of the first steps fitted without it."""
-        return ()
-
 
 @dataclass(frozen=True)
 class Kept:
@@ -125,10 +120,6 @@ class People(Folds):
         for fold, rows in zip(self.moments._folds(), self._rows, strict=True):
             fit_to, judge = self.moments._split(fold)
             yield Pair(fit_to, judge, rows, _safe_indexing(self.values, rows))
-
-    @property
-    def own_spaces(self) -> Sequence[Pair]:
-        return self._own_spaces
 
     def moments_of(self, values: Any, folds: Any, rows: Any = slice(None)) -> GroupMoments:
         """Moments by fold of all or some rows; ``values`` holds all rows after the first steps."""

@@ -6,7 +6,8 @@ error. The *fair* one is that of the estimator that is audited.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
 from numbers import Integral
 from typing import Any
 
@@ -17,6 +18,8 @@ from sklearn.decomposition import PCA, IncrementalPCA
 from sklearn.pipeline import Pipeline
 
 from fairpca._audit.people import Folds, People
+from fairpca._cv.leave_out import fold_of
+from fairpca._cv.path import path_of
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_columns import FairColumns
 from fairpca._estimators.fair_pca import FairPCA
@@ -24,6 +27,9 @@ from fairpca._estimators.fair_pca_cv import FairPCACV
 from fairpca._input.rows import dense
 from fairpca._linear_map import LinearMap, columns_map, map_of
 from fairpca._moments.group_moments import GroupMoments
+from fairpca._problems.problems import PLAIN_PCA
+from fairpca._solvers import solve
+from fairpca._typing import Array
 from fairpca.exceptions import quietly, warn
 from fairpca.metrics.reconstruction import refuse_data
 
@@ -122,16 +128,15 @@ class Refits:
     """
 
     def __init__(
-        self, estimator: Judged, fair: Any, folds: Folds, ranks: list[int], stays: bool
+        self, estimator: Judged, fair: Any, moments: GroupMoments, ranks: list[int], stays: bool
     ) -> None:
         self._estimator = estimator
         self._fair = fair
         self._ranks = ranks
         self._stays = stays
-        self._at_stops: Sequence[tuple[Any, Any]] = ()
+        self._at_stops: _AtStops | None = None
         if isinstance(fair, FairPCACV) and not stays:
-            pairs = [(pair.fit_to, pair.judge) for pair in folds.own_spaces]
-            self._at_stops = list(fair.fold_components(folds.moments, pairs))
+            self._at_stops = _AtStops(fair, moments)
 
     def without(self, fold: int, fit_to: GroupMoments) -> list[LinearMap]:
         """The usual choice; the fair one as other folds choose it, and as all do; the curve."""
@@ -143,8 +148,8 @@ class Refits:
         usual = pca.first(rank)
         curve = [pca.first(r) for r in self._ranks]
         if self._at_stops:
-            chosen = [pca.with_components(own) for own in self._at_stops[fold]]
-            return [usual, *chosen, *curve]
+            bases = self._at_stops.bases(fold, fit_to)
+            return [usual, *(pca.with_components(basis.T) for basis in bases), *curve]
         own = usual
         if not self._stays and self._n_compared(fit_to) > 1:
             own = pca.with_components(self._refit(fit_to).components_)
@@ -178,6 +183,34 @@ class Refits:
 
     def _n_compared(self, moments: GroupMoments) -> int:
         return int(np.count_nonzero(self._compared(moments)))
+
+
+class _AtStops:
+    """FairPCACV without a fold: at the stop that the other folds choose, and at that of all."""
+
+    def __init__(self, fair: FairPCACV, moments: GroupMoments) -> None:
+        self._fair = fair
+        self._settled = fair._settle(moments)
+        operand = self._settled.measured(fair.relative_errors)
+        pca = solve(PLAIN_PCA, operand, fair.n_components_, fair.tol)
+        problem = replace(fair._problem(), max_group_increase=inf)
+        self._path = path_of(problem, pca, operand, fair.tol)
+        self._together = fair._stop.stop
+        self._chosen = fair._stop.curve.stops[fair._stop.of_folds].tolist()
+        self._path.prepare(sorted({*self._chosen, self._together}))
+
+    def bases(self, fold: int, fit_to: GroupMoments) -> list[Array]:
+        """The components at both stops, as columns, for the rows outside a fold."""
+        fair = self._fair
+        (settled,) = self._settled.with_repeats([fit_to]).repeats
+        sums = settled._group_sums()
+        operand = fold_of(sums, sums, self._settled.compared, fair.standardize).operand
+        if fair.relative_errors:
+            operand = operand.relative()
+        both = [self._chosen[fold], self._together]
+        stops = sorted({*both})
+        found = dict(zip(stops, self._path.of_fold(operand).bases(stops), strict=True))
+        return [found[stop] for stop in both]
 
 
 def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> LinearMap:
