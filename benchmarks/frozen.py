@@ -162,11 +162,11 @@ def from_file(kind: str, X, g) -> object:
     import polars
 
     frame = polars.DataFrame({f"x{j}": column for j, column in enumerate(X.T)} | {"g": g})
-    word = "group" if "group" in signature(fairpca.FairPCA.fit_files).parameters else None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"people.{kind}")
         getattr(frame, f"write_{kind}")(path)
-        return fairpca.FairPCA(4).fit_files(path, **{word or "sensitive_features": "g"})
+        frame = getattr(polars, f"read_{kind}")(path)
+    return fairpca.FairPCA(4).fit(frame.drop("g"), sensitive_features=frame["g"])
 
 
 def results() -> dict[str, np.ndarray]:
