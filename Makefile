@@ -11,7 +11,7 @@ OWN_KERNEL = $(shell $(PYTHON) -c "import numpy, scipy.linalg, threadpoolctl as 
 KERNELS = $(filter-out $(OWN_KERNEL), Haswell Prescott)
 
 .PHONY: install lint types test test-slow stress test-rounding test-bare test-oldest \
-  coverage doctest docs bench reproduce dist
+  coverage doctest pages docs bench reproduce dist
 
 install:
 	$(PYTHON) -m pip install -e ".[test,lint,docs]"
@@ -62,6 +62,10 @@ bench:
 
 reproduce:
 	$(PYTHON) -m reproduction
+
+# The tables and plots of the pages, from the stored measurements and the options of the commands.
+pages:
+	$(PYTHON) docs/make_pages.py
 
 docs:
 	$(PYTHON) -m sphinx -W --keep-going -b html docs docs/_build/html

@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 import csv
 import multiprocessing
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -143,6 +145,8 @@ def run_cases(
         print(f"# {part}: {time.perf_counter() - start:.0f} s", flush=True)
         if rows and not options.quick:
             store(rows, table, list(cases))
+    if not options.quick:
+        subprocess.run([sys.executable, DOCS / "make_pages.py"], check=True)
 
 
 def store(rows: list[Row], table: Path, parts: Sequence[str]) -> None:

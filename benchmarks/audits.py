@@ -23,7 +23,7 @@ def hits(setting, seed):
     """Which intervals of one data set hold the truth."""
     population, groups = setting.population(seed), np.repeat([0, 1], setting.sizes)
     X = population.draw(np.random.default_rng([seed, 3]), setting.sizes)
-    found = audit(X, groups, FairPCACV(setting.rank), ranks=[setting.rank], n_points=2)
+    found = audit(FairPCACV(setting.rank), X, groups, ranks=[setting.rank], n_points=2)
 
     def errors(components):
         return population.errors(SimpleNamespace(components_=components, mean_=X.mean(axis=0)))

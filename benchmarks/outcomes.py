@@ -86,6 +86,8 @@ def measure(method, train, test):
         return abs(rates[0] - rates[1])
 
     own = [roc_auc_score(truth[here], chance[here]) for here in of]
+    probes = {"logistic": classifier}
+    (probe,) = probe_groups(None, new, test[:, -1], probes=probes, random_state=0)
     return [
         roc_auc_score(truth, chance),
         min(own),
@@ -93,7 +95,7 @@ def measure(method, train, test):
         gap(np.ones(len(truth), dtype=bool)),
         gap(truth == 1),
         gap(truth == 0),
-        probe_groups(new, test[:, -1], probes={"logistic": classifier}, random_state=0)[0].auc,
+        probe.auc,
     ]
 
 

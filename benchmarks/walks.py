@@ -55,7 +55,7 @@ def calls() -> dict[str, Callable[[], object]]:
     found = {
         "FairPCA(3).fit, two groups": lambda: fairpca.FairPCA(3).fit(X, sensitive_features=two),
         "FairPCA(3).fit, three groups": lambda: fairpca.FairPCA(3).fit(X, sensitive_features=three),
-        "audit(X, g, FairPCA(3))": lambda: fairpca.audit(X, two, fairpca.FairPCA(3)),
+        "audit(X, g, FairPCA(3))": lambda: fairpca.audit(fairpca.FairPCA(3), X, two),
     }
     if hasattr(fairpca, "FairPCACV"):
         found["FairPCACV(3).fit"] = lambda: fairpca.FairPCACV(3).fit(X, sensitive_features=two)

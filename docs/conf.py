@@ -6,10 +6,7 @@ from pathlib import Path
 
 import fairpca
 
-sys.path.insert(0, str(Path(__file__).parent))
-from make_benchmark_plots import draw_all
-from make_option_tables import write_all
-
+sys.path.insert(0, str(Path(__file__).parent))  # gallery_order
 project = "fairpca"
 author = "The fairpca developers"
 copyright = author
@@ -20,12 +17,15 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",  # MathJax is part of the site
-    "sphinx_design",
+    "myst_parser",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build"]
+myst_enable_extensions = ["dollarmath"]
+myst_fence_as_directive = ["math"]  # ```math is what code hosts render
+myst_heading_anchors = 3
 autosummary_generate = True
 autosummary_filename_map = {"fairpca.audit": "fairpca.audit-function"}  # beside fairpca.Audit
 numpydoc_show_class_members = False
@@ -34,7 +34,6 @@ autodoc_typehints = "none"  # the docstrings name the types
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_css_files = ["fairpca.css"]
-html_extra_path = ["../src/fairpca/cli/audit.schema.json"]
 html_title = "fairpca"
 html_favicon = "_static/logo.svg"
 html_theme_options = {
@@ -71,7 +70,22 @@ def escape_fitted_names(app, what, name, obj, options, lines):
     lines[:] = [code.sub(lambda found: found[1] or r"\_", line) for line in lines]
 
 
+LINKS = {
+    r"\]\(\.\./examples/(\w+)\.py\)": r"](auto_examples/\1.rst)",
+    r"\]\(\.\./examples\)": "](auto_examples/index.rst)",
+    r"(?<!`)`(fairpca(?:\.\w+)+)`": r"{py:obj}`\1`",
+    r"<!-- toctree\n(.*?)-->": r"```{toctree}\n:hidden:\n:maxdepth: 1\n\1```",
+}
+
+
+def link_pages(app, name, source):
+    """Pages are written to be read on a code host; on the site, their links stay on the site."""
+    if name in app.env.found_docs and not name.startswith(("auto_examples", "reference")):
+        for pattern, link in LINKS.items():
+            source[0] = re.sub(pattern, link, source[0], flags=re.DOTALL)
+
+
 def setup(app):
-    """Run before numpydoc, which reads the same lines; make plots and tables of the pages."""
+    """Run before numpydoc, which reads the same lines."""
     app.connect("autodoc-process-docstring", escape_fitted_names, priority=1)
-    app.connect("builder-inited", lambda app: (draw_all(), write_all()))
+    app.connect("source-read", link_pages)

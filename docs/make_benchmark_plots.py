@@ -1,4 +1,4 @@
-"""Plots and summaries made from the stored measurements; every build of the site runs this."""
+"""Plots and summaries made from the stored measurements, for ``docs/make_pages.py``."""
 
 from __future__ import annotations
 
@@ -136,15 +136,6 @@ def read(name):
         return list(csv.DictReader(file))
 
 
-def write(name, rows):
-    """Store rows as a table that a page includes; sizes and percentages stay on one line."""
-    with (DOCS / name).open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(rows[0])
-        for row in rows:
-            writer.writerow(value.replace(" %", "\xa0%") for value in row.values())
-
-
 def measured(table, case, competitor):
     """Our seconds and the competitor's; the first row of the table that is about both."""
     for row in read(table):
@@ -163,7 +154,7 @@ def in_words(ratio):
     return "is equally fast" if ratio <= 1.05 else f"takes {ratio:.1f} times as long"
 
 
-def write_summary():
+def summary():
     """The first table of the benchmarks page."""
     rows = []
     for job, table, case, competitor, name in SUMMARY:
@@ -177,31 +168,34 @@ def write_summary():
                 "fairpca": in_words(ours / its),
             }
         )
-    write("benchmarks_summary.csv", rows)
+    return rows
 
 
-def write_held_out():
+def held_out():
     """The table of the page about held-out rows, from the stored one, which is much longer."""
     with (DOCS / "held_out.csv").open(newline="", encoding="utf-8") as file:
         stored = list(csv.DictReader(file))
-    kept = [
-        row
-        for data in HELD_OUT_DATA
-        for row in stored
-        if (row["data"], row["r"]) == data and row["method"] in HELD_OUT_METHODS
+    rows = []
+    for data in HELD_OUT_DATA:
+        for row in stored:
+            if (row["data"], row["r"]) == data and row["method"] in HELD_OUT_METHODS:
+                names = {
+                    "data": row["data"].removesuffix(" to report"),
+                    "r": row["r"],
+                    "method": HELD_OUT_METHODS[row["method"]],
+                }
+                rows.append(names | {column: row[column] for column in HELD_OUT_COLUMNS})
+    return rows
+
+
+def shown(name):
+    """A stored table as its page shows it, without columns that only the scripts need."""
+    rows = read(name)
+    hidden = {"target", "status"} | (set() if name in PARTS_SHOWN else {"part"})
+    columns = [
+        column for column in rows[0] if column not in hidden and any(row[column] for row in rows)
     ]
-    write(
-        "held_out_summary.csv",
-        [
-            {
-                "data": row["data"].removesuffix(" to report"),
-                "r": row["r"],
-                "method": HELD_OUT_METHODS[row["method"]],
-            }
-            | {column: row[column] for column in HELD_OUT_COLUMNS}
-            for row in kept
-        ],
-    )
+    return [{column: row[column] for column in columns} for row in rows]
 
 
 def slope(points):
@@ -209,20 +203,6 @@ def slope(points):
     x, y = np.log(points).T
     last = slice(len(x) // 2 if len(x) > 3 else 0, None)
     return float(np.polyfit(x[last], y[last], 1)[0])
-
-
-def write_tables(folder):
-    """The stored tables as the pages show them, without columns that only the scripts need."""
-    for path in DOCS.glob("benchmarks_*.csv"):
-        name = path.stem.removeprefix("benchmarks_")
-        rows = read(name)
-        hidden = {"target", "status"} | (set() if name in PARTS_SHOWN else {"part"})
-        shown = [
-            column
-            for column in rows[0]
-            if column not in hidden and any(row[column] for row in rows)
-        ]
-        write(folder / path.name, [{column: row[column] for column in shown} for row in rows])
 
 
 def draw_growth(folder):
@@ -288,15 +268,8 @@ def draw_downstream(folder):
 
 
 def draw_all() -> None:
-    """Write the summaries beside the tables, and draw into the folder of static files."""
-    write_summary()
-    write_held_out()
+    """Draw into the folder of static files."""
     folder = DOCS / "_static" / "benchmarks"
     folder.mkdir(parents=True, exist_ok=True)
-    write_tables(folder)
     draw_growth(folder)
     draw_downstream(folder)
-
-
-if __name__ == "__main__":
-    draw_all()

@@ -22,7 +22,7 @@ pipeline = make_pipeline(StandardScaler(), PCA(5))
 # :func:`fairpca.audit` takes the pipeline before it is fitted. It judges it by cross-validation
 # with ten folds, and tries ``FairPCACV`` in the place of ``PCA``.
 
-result = audit(X, age, pipeline)
+result = audit(pipeline, X, age)
 print(result)
 
 # %%

@@ -46,8 +46,7 @@ variants = {
     "hide_covariances=4": BlindPCA(r, hide_covariances=4).fit_moments(blind.moments_),
 }
 probes = {
-    name: probe_groups(model.transform(X_new), race_new, random_state=0)
-    for name, model in variants.items()
+    name: probe_groups(model, X_new, race_new, random_state=0) for name, model in variants.items()
 }
 for name, model in variants.items():
     print(

@@ -37,7 +37,7 @@ print(f"share of the target explained {pls.pls_target_r2_:.3f} -> {pls.target_r2
 
 notions = [None, "demographic_parity", "equalized_odds"]
 results = {
-    notion: classifier_outcomes(FairPLS(3, notion=notion), X, often, race, random_state=0)
+    notion: classifier_outcomes(FairPLS(3, notion=notion), X, race, often, random_state=0)
     for notion in notions
 }
 named = {

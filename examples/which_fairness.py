@@ -65,7 +65,7 @@ def measure(method, half, rest):
     fitted = clone(method).fit(Z, often[half], **groups)
     seen, unseen = fitted.transform(Z), fitted.transform(new)
     errors = group_reconstruction_errors(fitted, new, black[rest])
-    told = [probe.auc for probe in probe_groups(unseen, black[rest], cv=3, random_state=0)]
+    told = [probe.auc for probe in probe_groups(fitted, new, black[rest], cv=3, random_state=0)]
     logistic = make_pipeline(StandardScaler(), LogisticRegression())
     # A third of the people can be followed up: those of the highest predicted chance.
     chance = logistic.fit(seen, often[half]).predict_proba(unseen)[:, 1]

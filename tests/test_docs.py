@@ -10,12 +10,12 @@ import importlib.util
 import io
 import re
 import shlex
-import textwrap
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.command import run
 from helpers.marks import needs_data
 from sklearn.pipeline import make_pipeline
 
@@ -28,15 +28,33 @@ PAGES = ["architecture", "contributing", "releasing"]
 IS_PATH = re.compile(r"[\w.*/-]+(/|\.(py|rst|md|txt|toml|cff|yml|csv))")
 
 
-CODE = {
-    ".md": re.compile(r"^```(python|text)\n(.*?)^```$", re.DOTALL | re.MULTILINE),
-    ".rst": re.compile(r"^\.\. code-block:: (python|text)\n\n((?:   .*\n|\n)+)", re.MULTILINE),
-}
+CODE = re.compile(r"^```(python|text|bash)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def text_of(page: str) -> str:
+    return (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
 
 
 def literals(page: str) -> set[str]:
-    text = (ROOT / "docs" / f"{page}.rst").read_text(encoding="utf-8")
-    return {" ".join(found.split()) for found in re.findall(r"``([^`]+)``", text)}
+    text = re.sub(r"^```.*?^```$", "", text_of(page), flags=re.DOTALL | re.MULTILINE)
+    return {" ".join(found.split()) for found in re.findall(r"`([^`]+)`", text)}
+
+
+def rows_of(text: str) -> list[list[str]]:
+    """The cells of the tables of a text, without their headings."""
+    lines = re.findall(r"^\|(.*)\|$", text, re.MULTILINE)
+    rules = [i for i, line in enumerate(lines) if set(line) <= set("-| ")]
+    heads = {i - 1 for i in rules} | set(rules)
+    rows = [re.split(r"(?<!\\)\|", line) for i, line in enumerate(lines) if i not in heads]
+    return [[cell.strip() for cell in row] for row in rows]
+
+
+def shown(name: str) -> list[list[str]]:
+    """The cells of a table that a script writes into its page."""
+    pages = (path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
+    mark = rf"<!-- table: {name} -->(.*?)<!-- end of table -->"
+    (found,) = (found for text in pages for found in re.findall(mark, text, re.DOTALL))
+    return rows_of(found)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -68,7 +86,7 @@ def test_the_reference_lists_every_public_name():
 
 def test_fields_of_an_audit_exist():
     people, page = load_checkup(), (ROOT / "docs" / "reference" / "api.rst").read_text("utf-8")
-    result = audit(people.data, people.sensitive_features, FairPCACV(5, standardize=True))
+    result = audit(FairPCACV(5, standardize=True), people.data, people.sensitive_features)
     names = re.findall(r"``([\w.\[\]]+)``", " ".join(re.findall(r"\* - (.*)", page)))
     assert len(names) > 15
     for name in names:
@@ -89,22 +107,22 @@ RUN = ["columns", "getting_started", "held_out", "more_groups"]
 
 
 def test_every_page_with_code_is_run():
-    pages = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.rst")}
-    with_code = [name for name, text in pages.items() if ".. code-block:: python" in text]
+    pages = [path.stem for path in (ROOT / "docs").glob("*.md")]
+    with_code = [page for page in pages if "```python" in text_of(page)]
     assert sorted(with_code) == sorted([*RUN, "large_data"])
 
 
-@pytest.mark.parametrize("page", ["README.md", *(f"docs/{name}.rst" for name in RUN)])
+@pytest.mark.parametrize("page", ["README.md", *(f"docs/{name}.md" for name in RUN)])
 def test_code_prints_what_the_page_shows(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = ROOT / page
     known, printed, compared = {}, "", 0
-    for kind, block in CODE[path.suffix].findall(path.read_text(encoding="utf-8")):
-        text = textwrap.dedent(block).strip()
+    for kind, block in CODE.findall(path.read_text(encoding="utf-8")):
+        text = block.strip()
         if kind == "text":
             assert printed.strip() == text
             compared += 1
-        else:
+        elif kind == "python":
             with contextlib.redirect_stdout(io.StringIO()) as stream:
                 exec(text, known)
             printed = stream.getvalue()
@@ -123,7 +141,6 @@ def checkup_frame():
     )
 
 
-@pytest.mark.filterwarnings("ignore:.*look like row numbers or ids")
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # of pandas, inside dask
 def test_code_of_large_data_runs(tmp_path, monkeypatch):
     """With a folder as the page has it; Spark has tests of its own."""
@@ -132,13 +149,13 @@ def test_code_of_large_data_runs(tmp_path, monkeypatch):
     (tmp_path / "people").mkdir()
     duckdb.from_df(frame).write_parquet(str(tmp_path / "people" / "a.parquet"))
     monkeypatch.chdir(tmp_path)
-    text, known = (ROOT / "docs" / "large_data.rst").read_text(encoding="utf-8"), {}
-    blocks = [
-        textwrap.dedent(code) for kind, code in CODE[".rst"].findall(text) if kind == "python"
-    ]
-    for code in blocks:
-        if "spark" not in code:
+    known = {}
+    for kind, code in CODE.findall(text_of("large_data")):
+        if kind == "python" and "spark" not in code:
             exec(code, known)
+        elif kind == "bash" and code.strip().startswith("fairpca"):
+            for line in code.strip().splitlines():
+                run(*shlex.split(line)[1:], cwd=tmp_path)
     assert (tmp_path / "scores.parquet").exists()
     assert len(known["scores"].compute()) == len(frame)
 
@@ -151,34 +168,42 @@ def module(path):
     return found
 
 
+def test_tables_of_the_pages_are_as_the_scripts_make_them(monkeypatch):
+    for needed in ("matplotlib", "click"):
+        pytest.importorskip(needed)
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    made = module(ROOT / "docs" / "make_pages.py")
+    pages = {path.stem: text_of(path.stem) for path in (ROOT / "docs").glob("*.md")}
+    stale = [name for name, text in pages.items() if made.filled(text) != text]
+    assert stale == [], "run: make pages"
+    named = {name for text in pages.values() for _, name, _ in made.TABLE.findall(text)}
+    unseen = {"benchmarks_growth", "benchmarks_downstream"}  # drawn instead
+    assert set(made.tables()) - named == unseen
+
+
 def test_tables_of_options_are_the_help():
     runner = pytest.importorskip("click.testing").CliRunner()
     app = importlib.import_module("fairpca.cli").app
-    made = module(ROOT / "docs" / "make_option_tables.py")
-    page = (ROOT / "docs" / "command_line.rst").read_text(encoding="utf-8")
-    shown = {}
-    for heading, name in made.FILES.items():
-        assert f":file: _static/options/{name}.csv" in page
-        for option, _, commands in made.rows(heading):
+    told = {}
+    for part in ("start", "columns", "choice", "output"):
+        for option, *_, commands in shown(f"options_{part}"):
             for command in commands.split(", "):
-                shown.setdefault(command, set()).update(re.findall(r"--[\w-]+", option))
-    for command, options in shown.items():
+                told.setdefault(command, set()).update(re.findall(r"--[\w-]+", option))
+    for command, options in told.items():
         lines = runner.invoke(app, [command, "--help"]).stdout.splitlines()
-        told = [line for line in lines if re.match(r" {2}-", line)]
-        names = {name for line in told for name in re.findall(r"--[\w-]+", line.split("   ")[0])}
+        lines = [line for line in lines if re.match(r" {2}-", line)]
+        names = {name for line in lines for name in re.findall(r"--[\w-]+", line.split("   ")[0])}
         assert names == options | {"--help"}
 
 
 def commands_of_the_pages():
     """The lines that call fairpca, each once."""
-    pages = [ROOT / "docs" / f"{name}.rst" for name in ("getting_started", "command_line")]
-    text = "\n".join(path.read_text(encoding="utf-8") for path in pages)
-    lines = re.findall(r"^ +\$ (fairpca .*)$", text, re.MULTILINE)
+    text = text_of("getting_started") + text_of("command_line")
+    lines = re.findall(r"^\$ (fairpca .*)$", text, re.MULTILINE)
     return list(dict.fromkeys(shlex.join(shlex.split(line, comments=True)[1:]) for line in lines))
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*look like row numbers or ids")
 def test_commands_of_the_pages_run(tmp_path, monkeypatch):
     duckdb, frame = pytest.importorskip("duckdb"), checkup_frame()
     run_command = pytest.importorskip("fairpca.cli").run_command
@@ -213,10 +238,10 @@ def texts_of_warnings():
 
 
 def test_every_warning_is_explained():
-    page = (ROOT / "docs" / "what_can_go_wrong.rst").read_text(encoding="utf-8")
+    page = text_of("what_can_go_wrong")
     assert [name for name in exceptions.__all__ if f"exceptions.{name}`" not in page] == []
-    rows = page.split("Errors\n")[0].split("   * - ")[2:]
-    quoted = [text for row in rows for text in re.findall(r'"([^"]+)"', row.split("\n     - ")[0])]
+    rows = rows_of(page.split("## Errors\n")[0])
+    quoted = [text for row in rows for text in re.findall(r'"([^"]+)"', row[0])]
     issued = list(texts_of_warnings())
 
     def announces(quote, text):
@@ -254,10 +279,12 @@ def test_errors_begin_as_the_page_says(tmp_path):
         lambda: FairPCA(2).fit(frame, sensitive_features=turned),
         update_loaded,
     ]
-    page = (ROOT / "docs" / "what_can_go_wrong.rst").read_text(encoding="utf-8")
-    rows = page.split("Errors\n")[1].split("Surprises\n")[0].split("   * - ")[2:]
-    begin = [row.split("\n     - ")[0] for row in rows]
-    quoted = [(row.split("``")[1], text) for row in begin for text in re.findall(r'"([^"]+)"', row)]
+    page = text_of("what_can_go_wrong").split("## Errors\n")[1].split("## Surprises\n")[0]
+    quoted = [
+        (row[0].split("`")[1], text)
+        for row in rows_of(page)
+        for text in re.findall(r'"([^"]+)"', row[0])
+    ]
     for (kind, text), call in zip(quoted, calls, strict=True):
         with pytest.raises((TypeError, ValueError)) as caught:
             call()
@@ -277,17 +304,17 @@ def percents(text, *shares):
 
 
 def words(page):
-    return " ".join((ROOT / "docs" / page).read_text(encoding="utf-8").split())
+    return " ".join(text_of(page).split())
 
 
 def test_what_equalised_odds_does_is_told_of_every_table():
-    rows, text = table("benchmarks_outcomes.csv", "data", "method"), words("fairness.rst")
+    rows, text = table("benchmarks_outcomes.csv", "data", "method"), words("fairness")
     assert "narrows one of the TPR and FPR gaps and widens the other, against plain PLS" in text
     for data in ("compas", "german", "adult"):
         plain, odds = rows[data, "PLS"], rows[data, "FairPLS, equalised odds"]
         gaps = [(plain[gap], odds[gap]) for gap in ("TPR gap", "FPR gap")]
         assert sorted(after < before for before, after in gaps) == [False, True]
-    assert 'on COMPAS ``"demographic_parity"`` beats it in both, and in AUC' in text
+    assert 'on COMPAS `"demographic_parity"` beats it in both, and in AUC' in text
     odds = rows["compas", "FairPLS, equalised odds"]
     parity = rows["compas", "FairPLS, demographic parity"]
     assert parity["TPR gap"] < odds["TPR gap"]
@@ -297,7 +324,7 @@ def test_what_equalised_odds_does_is_told_of_every_table():
 
 def test_what_scores_are_good_for_is_told_as_measured():
     rows = table("benchmarks_downstream.csv", "measure", "group")
-    text = words("held_out.rst").split("What the scores are good for")[1]
+    text = words("held_out").split("What the scores are good for")[1]
     for measure, group in [
         ("error of distances", "75 and older"),
         ("error of systolic and diastolic", "75 and older"),
@@ -333,7 +360,7 @@ def test_every_example_has_a_picture_and_a_place():
 
 def test_table_of_the_readme_is_the_audit():
     people, readme = load_checkup(), (ROOT / "README.md").read_text(encoding="utf-8")
-    found = audit(people.data, people.sensitive_features, FairPCACV(5, standardize=True))
+    found = audit(FairPCACV(5, standardize=True), people.data, people.sensitive_features)
     line = r"^\| .* \(([\d,]+)\) \| ([\d.]+) \| ([\d.]+) \| (.*) \|$"
     rows = re.findall(line, readme, re.MULTILINE)
     assert len(rows) == len(found.groups) == 2
@@ -356,11 +383,11 @@ def test_table_of_the_readme_is_the_audit():
     assert f"gap from {100 * gap.value:.0f} % to {100 * (first / second - 1):.0f} %" in told
     others = (share, robust.median_gap, robust.trimmed_gaps[0.01])
     shown = "{} by the share of each group's variance, {} by medians, and {} without the 1 %"
-    assert percents(shown, *others) in words("getting_started.rst")
+    assert percents(shown, *others) in words("getting_started")
 
 
 def test_figures_of_columns_are_what_the_fits_say():
-    people, text = load_checkup(), words("columns.rst")
+    people, text = load_checkup(), words("columns")
     for r in (3, 4, 5):
         fair = FairColumns(r, standardize=True)
         fair.fit(people.data, sensitive_features=people.sensitive_features)
@@ -369,12 +396,13 @@ def test_figures_of_columns_are_what_the_fits_say():
 
 
 def test_cases_of_the_readme_are_those_measured():
-    rows, told = table("held_out_summary.csv", "data", "method"), (ROOT / "README.md").read_text()
-    public = {method: row for (data, method), row in rows.items() if data == "70 public tables"}
-    plain, chosen = public["FairPCA"], public["FairPCACV"]
-    assert f"In {plain['of']} public cases" in told
-    assert f"{plain['harmed worse']} times with `FairPCA`" in told
-    assert f"with the rule as it is now, {chosen['harmed worse']} times" in told
+    told = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = {row[2]: row for row in shown("held_out_summary") if row[0] == "70 public tables"}
+    *_, plain, _, cases = rows["FairPCA"]
+    *_, chosen, _, _ = rows["FairPCACV"]
+    assert f"In {cases} public cases" in told
+    assert f"{plain} times with `FairPCA`" in told
+    assert f"with the rule as it is now, {chosen} times" in told
 
 
 @needs_data
@@ -383,13 +411,12 @@ def test_tables_of_lsac_are_what_the_fits_say():
     with contextlib.redirect_stdout(printed):
         exec((ROOT / "examples" / "paper_data" / "lsac_three_races.py").read_text("utf-8"), {})
     four = re.compile(r"^.*? +" + r"(\d\.\d{3}) +" * 3 + r"(\d\.\d{3}) *(.*)$", re.MULTILINE)
-    rows = four.findall(printed.getvalue())
-    assert len(rows) == 8
-    page = (ROOT / "docs" / "more_groups.rst").read_text(encoding="utf-8")
-    assert sorted(four.findall(page)) == sorted(rows)
-    page = (ROOT / "docs" / "fairness.rst").read_text(encoding="utf-8")
-    two = r"^\S.*? +(\d\.\d{3}) +(\d\.\d{3})(?: +(\d+) % more +\S.*)?$"
-    found = re.findall(two, page, re.MULTILINE)
+    computed = four.findall(printed.getvalue())
+    assert len(computed) == 8
+    told = [tuple(row[1:]) for row in rows_of(text_of("more_groups")) if len(row) == 6]
+    assert sorted(told) == sorted(computed)
+    two = r"^\| .* \| (\d\.\d{3}) \| (\d\.\d{3}) \|(?: (\d+) % more)? "
+    found = re.findall(two, text_of("fairness"), re.MULTILINE)
     for row, options in zip(
         found, ({"alpha": 1}, {}, {"constraint": "no_worse"}, {"constraint": "parity"}), strict=True
     ):
@@ -404,12 +431,10 @@ def test_tables_of_lsac_are_what_the_fits_say():
 @pytest.mark.slow
 def test_table_of_the_guide_is_what_the_example_computes():
     pytest.importorskip("matplotlib").use("Agg")
-    guide = (ROOT / "docs" / "fairness.rst").read_text(encoding="utf-8")
-    known = {}
+    rows, known = {row[0]: row[1:] for row in rows_of(text_of("fairness"))}, {}
     exec((ROOT / "examples" / "which_fairness.py").read_text("utf-8"), known)
     for name, figures in zip(known["methods"], known["table"], strict=True):
-        (shown,) = re.findall(rf"^{name}((?: +[-+.\d]+){{7}})$", guide, re.MULTILINE)
-        np.testing.assert_allclose([float(x) for x in shown.split()], figures, atol=0.012)
+        np.testing.assert_allclose([float(x) for x in rows[name]], figures, atol=0.012)
 
 
 def test_links_of_the_readme():

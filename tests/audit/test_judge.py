@@ -53,7 +53,7 @@ def two_groups(n=(1500, 400), seed=0):
 
 @cache
 def gap_and_remedy():
-    return audit(*two_groups(), FairPCA(2), n_points=5)
+    return audit(FairPCA(2), *two_groups(), n_points=5)
 
 
 # -- the four cases -------------------------------------------------------------------------------
@@ -69,7 +69,7 @@ def test_a_gap_and_a_remedy():
 def test_no_gap_between_groups_that_are_alike():
     alike = [3, 2, 1, 1, 0.5]
     X, groups = made({"a": 900, "b": 700}, {"a": alike, "b": alike})
-    result = audit(X, groups, FairPCA(2), **QUICK)
+    result = audit(FairPCA(2), X, groups, **QUICK)
     assert result.verdict.case.name == "NO_GAP"
     assert result.verdict.readings_agree
     assert 0 < result.verdict.detectable_gap < 0.5
@@ -82,7 +82,7 @@ def test_a_gap_without_a_remedy_is_no_good_news():
     groups = np.repeat(["m", "f"], [300, 300])
     X = rng.normal(size=(600, 6)) * np.where(groups == "m", 1.4, 1.0)[:, None]
     X[:, :2] *= 5
-    result = audit(X, groups, FairPCA(2), **QUICK)
+    result = audit(FairPCA(2), X, groups, **QUICK)
     assert (result.verdict.case.name, result.verdict.group) == ("NO_REMEDY", "m")
     assert result.verdict.gap.low > 0.5
     assert result.verdict.remedy.name in ("NOT_RELIABLE", "IS_PCA")
@@ -94,7 +94,7 @@ def test_pca_itself_is_no_remedy():
     groups = np.repeat(["m", "f"], [360, 40])
     X = rng.normal(size=(400, 3)) * np.where(groups == "m", 1.5, 0.9)[:, None]
     X[:, 0] *= 3
-    result = audit(X, groups, FairPCACV(1), **QUICK)
+    result = audit(FairPCACV(1), X, groups, **QUICK)
     verdict = result.verdict
     assert (verdict.case.name, verdict.remedy.name, verdict.group) == ("NO_REMEDY", "IS_PCA", "m")
     assert verdict.gap.low > 0
@@ -103,7 +103,7 @@ def test_pca_itself_is_no_remedy():
 
 def test_all_components_kept_is_no_pass():
     X, groups = two_groups((200, 100))
-    result = audit(X, groups, PCA(), **QUICK)
+    result = audit(PCA(), X, groups, **QUICK)
     assert (result.verdict.case.name, result.verdict.reason.name) == (
         "CANNOT_JUDGE",
         "NOTHING_COMPRESSED",
@@ -114,7 +114,7 @@ def test_all_components_kept_is_no_pass():
 
 def test_too_few_rows_to_judge():
     X, groups = two_groups((200, 12))
-    result = audit(X, groups, FairPCA(2), **QUICK)
+    result = audit(FairPCA(2), X, groups, **QUICK)
     assert (result.verdict.case.name, result.verdict.reason.name) == (
         "CANNOT_JUDGE",
         "TOO_FEW_ROWS",
@@ -124,14 +124,14 @@ def test_too_few_rows_to_judge():
         assert row.change is None
         assert not row.judged
         assert np.isfinite(row.baseline.gap_estimate)
-    assert audit(X, groups, FairPCA(2), judge_from=10, **QUICK).verdict.group is not None
+    assert audit(FairPCA(2), X, groups, judge_from=10, **QUICK).verdict.group is not None
 
 
 def test_one_value_decides():
     X, groups = two_groups((900, 300))
     frame = pd.DataFrame(X, columns=["age", "income", "lines", "debt", "score"])
     frame.loc[17, "lines"] = 999999.375
-    result = audit(frame, groups, FairPCA(2, standardize=True), **QUICK)
+    result = audit(FairPCA(2, standardize=True), frame, groups, **QUICK)
     assert result.verdict.reason.name == "ONE_VALUE_DECIDES"
     column = result.columns[0]
     assert (column.name, column.value, column.n_rows) == ("lines", 999999.375, 1)
@@ -149,7 +149,7 @@ def wages():
     spreads["Black"] = [2, 2, 1.5, 1.3, 1.3, 0.5]
     spreads["Other"] = [2, 2, 1.5, 1.5, 1.2, 0.5]
     X, groups = made(WAGES, spreads)
-    return audit(X, pd.Series(groups, name="race"), FairPCA(2), **QUICK)
+    return audit(FairPCA(2), X, pd.Series(groups, name="race"), **QUICK)
 
 
 def test_every_group_is_compared_with_all_others():
@@ -170,9 +170,9 @@ def test_every_group_is_compared_with_all_others():
 def test_every_number_of_components_has_the_gap_that_its_verdict_would_name():
     sizes = {"a": 500, "b": 300, "c": 300}
     X, groups = made(sizes, {"a": [4, 1, 1, 1], "b": [1, 4, 1, 1], "c": [1, 1, 3, 1]})
-    whole = audit(X, groups, FairPCA(1), n_points=3, ranks=[1, 2, 4]).ranks
+    whole = audit(FairPCA(1), X, groups, n_points=3, ranks=[1, 2, 4]).ranks
     for at, rank in enumerate([1, 2]):
-        verdict = audit(X, groups, FairPCA(rank), **QUICK).verdict
+        verdict = audit(FairPCA(rank), X, groups, **QUICK).verdict
         assert whole.group[at] == verdict.group
         assert whole.pca_gap[at] == pytest.approx(verdict.gap)
     assert whole.group == ("b", "c", None)
@@ -194,7 +194,7 @@ def test_a_group_of_one_row_gives_no_warning_of_numpy():
     X = rng.normal(size=(300, 6)) * [3, 2, 1, 1, 1, 0.5]
     groups = np.where(rng.random(300) < 0.3, "f", "m").astype(object)
     groups[0] = "alone"
-    found = audit(X, groups, PCA(2))  # warnings are errors in tests
+    found = audit(PCA(2), X, groups)  # warnings are errors in tests
     assert not found.group("alone").judged
 
 
@@ -203,7 +203,7 @@ def test_intervals_of_two_groups_are_one_comparison():
     assert 1 + few.low == pytest.approx(1 / (1 + many.high))
     X, groups = two_groups()
     three = np.where((groups == "many") & (X[:, 4] > 0), "more", groups)
-    wider = audit(X, three, FairPCA(2), **QUICK).group("few").baseline.gap
+    wider = audit(FairPCA(2), X, three, **QUICK).group("few").baseline.gap
     assert wider.value == pytest.approx(few.value, rel=0.05)
     assert wider.high - wider.low > few.high - few.low
 
@@ -211,7 +211,7 @@ def test_intervals_of_two_groups_are_one_comparison():
 def test_a_reference_group():
     X, groups = two_groups()
     three = np.where((groups == "many") & (X[:, 4] > 0), "more", groups)
-    result = audit(X, three, FairPCA(2), reference="more", **QUICK)
+    result = audit(FairPCA(2), X, three, reference="more", **QUICK)
     errors = {row.label: row.baseline.error for row in result.groups}
     gap = result.group("few").baseline.gap
     assert gap.value == pytest.approx(errors["few"] / errors["more"] - 1)
@@ -222,7 +222,7 @@ def test_a_reference_group():
     assert own.low < own.value < own.high
     assert (result.verdict.group, result.provenance.reference) == ("few", "more")
     with pytest.raises(ValueError, match="'none' is none of the groups"):
-        audit(X, three, FairPCA(2), reference="none", **QUICK)
+        audit(FairPCA(2), X, three, reference="none", **QUICK)
 
 
 def test_groups_that_are_set_aside_and_pay_are_named():
@@ -235,7 +235,7 @@ def test_groups_that_are_set_aside_and_pay_are_named():
     }
     X, groups = made(sizes, spreads)
     estimator = FairPCA(2, min_group_size=50, small_groups="ignore")
-    result = audit(X, groups, estimator, **QUICK)
+    result = audit(estimator, X, groups, **QUICK)
     assert [row.compared for row in result.groups] == [True, True, False, False]
     assert [row.judged for row in result.groups] == [True, True, True, False]
     assert "small" in result.verdict.payers
@@ -249,7 +249,7 @@ def test_groups_that_are_set_aside_and_pay_are_named():
 def test_labels_keep_their_column():
     X, groups = two_groups((200, 100))
     sex = pd.Series((groups == "few").astype(int), name="sex")
-    result = audit(X, sex, FairPCA(2), **QUICK)
+    result = audit(FairPCA(2), X, sex, **QUICK)
     assert [row.name for row in result.groups] == ["sex = 0", "sex = 1"]
     assert result.provenance.group_columns == ["sex"]
 
@@ -278,7 +278,7 @@ def by_hand(X, groups, n_components, standardize):
 def test_errors_are_those_of_pca_fitted_without_the_fold(standardize):
     X, groups = two_groups((300, 90))
     X = X * [1, 10, 1, 0.1, 3]
-    result = audit(X, groups, FairPCA(2, standardize=standardize), **QUICK)
+    result = audit(FairPCA(2, standardize=standardize), X, groups, **QUICK)
     errors, distances = by_hand(X, groups, 2, standardize)
     for row in result.groups:
         own = groups == row.label
@@ -300,7 +300,7 @@ def test_share_of_people_better_off():
         own = folds == f
         fair = FairPCA(2).fit(X[~own], sensitive_features=groups[~own])
         after[own] = ((X[own] - fair.inverse_transform(fair.transform(X[own]))) ** 2).sum(axis=1)
-    for row in audit(X, groups, FairPCA(2), **QUICK).groups:
+    for row in audit(FairPCA(2), X, groups, **QUICK).groups:
         own = groups == row.label
         assert row.better_off == pytest.approx((after < before)[own].mean())
 
@@ -312,7 +312,7 @@ def test_a_stop_chosen_by_folds_is_judged_by_the_choice_of_the_other_folds(optio
     if three:
         groups = np.where((groups == "many") & (X[:, 0] > 1), "more", groups)
     fitted = FairPCACV(2, **options).fit(X, sensitive_features=groups)
-    result = audit(X, groups, FairPCACV(2, **options), **QUICK)
+    result = audit(FairPCACV(2, **options), X, groups, **QUICK)
     reading = "share" if options.get("relative_errors") else "error"
     found = [[getattr(r.baseline, reading), getattr(r.alternative, reading)] for r in result.groups]
     both = fitted.held_out_pca_group_errors_, fitted.held_out_group_errors_
@@ -327,8 +327,8 @@ def test_changes_reach_over_the_stop_that_all_folds_choose_together():
     moments = GroupMoments.from_data(X, groups, folds=10)
     fitted = FairPCACV(2).fit_moments(moments)
     assert fitted.stop_ > 0
-    found = audit(moments, estimator=FairPCACV(2), **QUICK)
-    fixed = audit(moments, estimator=FairPCA(2, alpha=fitted.alpha_), **QUICK)
+    found = audit(FairPCACV(2), moments, **QUICK)
+    fixed = audit(FairPCA(2, alpha=fitted.alpha_), moments, **QUICK)
     for row, other in zip(found.groups, fixed.groups, strict=True):
         assert row.change.low <= other.change.low + 1e-9
         assert row.change.high >= other.change.high - 1e-9
@@ -340,23 +340,25 @@ def test_splitters_and_small_groups_with_a_stop_chosen_by_folds():
     cv = StratifiedKFold(4, shuffle=True, random_state=0)
     how = {"min_group_size": 20, "small_groups": "merge"}
     with pytest.raises(ValueError, match="still too few"):
-        audit(X, groups, FairPCACV(2, cv=cv, **how), **QUICK)
-    result = audit(X, groups, FairPCACV(2, cv=cv, **how | {"small_groups": "ignore"}), **QUICK)
+        audit(FairPCACV(2, cv=cv, **how), X, groups, **QUICK)
+    result = audit(FairPCACV(2, cv=cv, **how | {"small_groups": "ignore"}), X, groups, **QUICK)
     assert result.provenance.n_folds == 4
     assert [row.compared for row in result.groups] == [True, True, False]
     numbers = np.where(np.arange(len(X)) % 4, np.arange(len(X)) % 4, -1)
-    some = audit(X, groups, FairPCACV(2, cv=PredefinedSplit(numbers), min_group_size=20,
-                                      small_groups="ignore"), **QUICK)  # fmt: skip
+    some = audit(FairPCACV(2, cv=PredefinedSplit(numbers), min_group_size=20,
+                                      small_groups="ignore"), X, groups, **QUICK)  # fmt: skip
     assert some.provenance.n_folds == 3
     assert some.groups[0].n == result.groups[0].n  # rows that are never left out are fitted to
-    usual = audit(X, groups, **QUICK)  # the default sets groups of fewer rows than folds aside
+    usual = audit(
+        None, X, groups, **QUICK
+    )  # the default sets groups of fewer rows than folds aside
     assert not usual.group("tiny").compared
     assert usual.provenance.standardized
 
 
 def test_shares_decide_where_the_estimator_says_so():
     X, groups = two_groups()
-    result = audit(X, groups, FairPCA(2, relative_errors=True), **QUICK)
+    result = audit(FairPCA(2, relative_errors=True), X, groups, **QUICK)
     assert result.verdict.by_share
     assert result.verdict.gap == result.group(result.verdict.group).baseline.share_gap
 
@@ -364,8 +366,8 @@ def test_shares_decide_where_the_estimator_says_so():
 def test_a_pipeline_of_scaler_and_pca_is_judged_as_pca_of_standardized_columns():
     X, groups = two_groups((300, 90))
     X = X * [1, 10, 1, 0.1, 3]
-    one = audit(X, groups, make_pipeline(StandardScaler(), PCA(2), LogisticRegression()), **QUICK)
-    other = audit(X, groups, FairPCA(2, standardize=True), **QUICK)
+    one = audit(make_pipeline(StandardScaler(), PCA(2), LogisticRegression()), X, groups, **QUICK)
+    other = audit(FairPCA(2, standardize=True), X, groups, **QUICK)
     for a, b in zip(one.groups, other.groups, strict=True):
         assert a.baseline.error == pytest.approx(b.baseline.error)
         assert a.baseline.gap == pytest.approx(b.baseline.gap)
@@ -386,12 +388,12 @@ def test_pipelines_on_raw_frames_are_fitted_without_each_fold():
     numbers = make_pipeline(SimpleImputer(), StandardScaler())
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     before = ColumnTransformer([("n", numbers, list("abcde")), ("c", encoder, ["town"])])
-    result = audit(frame, groups, make_pipeline(before, FairPCA(3)), **QUICK)
+    result = audit(make_pipeline(before, FairPCA(3)), frame, groups, **QUICK)
     assert result.verdict.group == "few"
     assert len(result.provenance.feature_names) == 8
     strict = ColumnTransformer([("n", numbers, list("abcde")), ("c", OneHotEncoder(), ["town"])])
     with pytest.raises(ValueError, match="handle_unknown='ignore'"):
-        audit(frame, groups, make_pipeline(strict, FairPCA(3)), **QUICK)
+        audit(make_pipeline(strict, FairPCA(3)), frame, groups, **QUICK)
 
 
 @pytest.mark.parametrize("y", [None, np.arange(390) % 2])
@@ -399,16 +401,16 @@ def test_a_step_that_erases_the_group_gets_the_groups(y):
     X, groups = two_groups((300, 90))
     X[groups == "few"] += 2
     pipeline = make_pipeline(StandardScaler(), GroupEraser(), FairPCA(3))
-    result = audit(X, groups, pipeline, y=y, **QUICK)
+    result = audit(pipeline, X, groups, y=y, **QUICK)
     assert result.leakage.baseline["centroid_share"] == pytest.approx(0, abs=1e-12)
-    assert audit(X, groups, FairPCA(3), **QUICK).leakage.baseline["centroid_share"] > 0.01
+    assert audit(FairPCA(3), X, groups, **QUICK).leakage.baseline["centroid_share"] > 0.01
 
 
 def test_moments_by_fold_give_the_figures_of_their_rows():
     X, groups = two_groups((300, 90))
-    rows = audit(X, groups, FairPCA(2, standardize=True), **QUICK)
+    rows = audit(FairPCA(2, standardize=True), X, groups, **QUICK)
     moments = GroupMoments.from_data(X, groups, folds=10)
-    found = audit(moments, estimator=FairPCA(2, standardize=True), **QUICK)
+    found = audit(FairPCA(2, standardize=True), moments, **QUICK)
     for a, b in zip(rows.groups, found.groups, strict=True):
         assert a.baseline.gap.value == pytest.approx(b.baseline.gap.value)
         assert b.baseline.gap.low < a.baseline.gap.low  # folds alone know less than rows do
@@ -418,15 +420,15 @@ def test_moments_by_fold_give_the_figures_of_their_rows():
     assert found.rows is found.leakage is found.outcomes is None
     assert found.verdict.case is rows.verdict.case
     with pytest.raises(ValueError, match="folds=10"):
-        audit(GroupMoments.from_data(X, groups), estimator=FairPCA(2))
+        audit(FairPCA(2), GroupMoments.from_data(X, groups))
 
 
 def test_sparse_rows_and_frames_are_the_same_rows():
     X, groups = two_groups((300, 90))
     X[np.abs(X) < 0.5] = 0
-    dense = audit(X, groups, FairPCA(2), **QUICK)
+    dense = audit(FairPCA(2), X, groups, **QUICK)
     for same in (sp.csr_array(X), pd.DataFrame(X), X.astype(np.float64, order="F")):
-        found = audit(same, groups, FairPCA(2), **QUICK)
+        found = audit(FairPCA(2), same, groups, **QUICK)
         assert found.verdict.gap == pytest.approx(dense.verdict.gap)
 
 
@@ -435,8 +437,8 @@ def test_rows_of_weight_zero_are_left_out_and_may_hold_anything():
     weights = np.ones(len(X))
     weights[::9], kept = 0, np.arange(len(X)) % 9 > 0
     X[::9] = np.nan if False else 1e6
-    weighted = audit(X, groups, FairPCA(2), sample_weight=weights, **QUICK)
-    without = audit(X[kept], groups[kept], FairPCA(2), **QUICK)
+    weighted = audit(FairPCA(2), X, groups, sample_weight=weights, **QUICK)
+    without = audit(FairPCA(2), X[kept], groups[kept], **QUICK)
     assert weighted.verdict.gap == pytest.approx(without.verdict.gap)
     assert weighted.left_out[0].n_rows == np.sum(~kept)
     assert weighted.provenance.weighted
@@ -445,8 +447,8 @@ def test_rows_of_weight_zero_are_left_out_and_may_hold_anything():
 def test_a_group_of_weight_zero_is_left_out():
     X, groups = two_groups((300, 90))
     groups[:40], weights = "none", np.arange(len(X)) >= 40
-    weighted = audit(X, groups, FairPCA(2), sample_weight=weights.astype(float), **QUICK)
-    without = audit(X[40:], groups[40:], FairPCA(2), **QUICK)
+    weighted = audit(FairPCA(2), X, groups, sample_weight=weights.astype(float), **QUICK)
+    without = audit(FairPCA(2), X[40:], groups[40:], **QUICK)
     assert [row.label for row in weighted.groups] == ["few", "many"]
     assert weighted.verdict.gap == pytest.approx(without.verdict.gap)
 
@@ -466,10 +468,10 @@ def test_fit_is_that_of_all_rows():
 
 def test_budgets_are_met_or_not():
     X, groups = two_groups((300, 90))
-    (met,) = audit(X, groups, FairPCA(2, max_error_increase=0.05), **QUICK).fit.budgets
+    (met,) = audit(FairPCA(2, max_error_increase=0.05), X, groups, **QUICK).fit.budgets
     assert met.met
     assert met.reached <= 0.05 + 1e-6
-    (not_met,) = audit(X, groups, FairPCA(2, max_disparity=0.0), **QUICK).fit.budgets
+    (not_met,) = audit(FairPCA(2, max_disparity=0.0), X, groups, **QUICK).fit.budgets
     assert not_met.name == "max_disparity"
     assert not_met.met == (not_met.reached < 1e-6)
 
@@ -480,7 +482,7 @@ def test_budgets_are_met_or_not():
 def test_budgets_of_cross_validation_are_those_of_held_out_rows(limit):
     people = load_checkup()
     model = FairPCACV(5, standardize=True, **limit)
-    (budget,) = audit(people.data, people.sensitive_features, model, **QUICK).fit.budgets
+    (budget,) = audit(model, people.data, people.sensitive_features, **QUICK).fit.budgets
     assert budget.met
     model.fit(people.data, sensitive_features=people.sensitive_features)
     on_fitted_rows = {
@@ -506,7 +508,7 @@ def test_single_people_stay_out_of_json_unless_asked_for():
 def test_a_group_of_one_person_shows_no_figures():
     X, groups = two_groups((150, 100))
     X, groups = np.vstack([X, [1, 2, 3, 4, 5]]), np.append(groups, "alone")
-    result = audit(X, groups, FairPCA(2), **QUICK)
+    result = audit(FairPCA(2), X, groups, **QUICK)
     alone = result.group("alone")
     assert alone.n == 1
     assert alone.better_off is None
@@ -523,11 +525,11 @@ def test_a_group_of_one_person_shows_no_figures():
 def test_what_classifiers_make_of_scores():
     X, groups = two_groups((300, 200))
     y = (X[:, 0] + X[:, 2] > 0).astype(int)
-    result = audit(X, groups, FairPCA(2), y=y, **QUICK)
+    result = audit(FairPCA(2), X, groups, y=y, **QUICK)
     assert [found.name for found in result.outcomes] == ["scores", "pca", "features"]
     assert {p.name for p in result.leakage.alternative_probes} == {"logistic", "boosted"}
     assert result.leakage.n_rows == 250
-    quiet = audit(X, groups, FairPCA(2), **QUICK)
+    quiet = audit(FairPCA(2), X, groups, **QUICK)
     assert quiet.outcomes is None
     assert not quiet.leakage.baseline_probes
     assert quiet.leakage.baseline["discriminant_auc"] >= 0.5
@@ -547,44 +549,46 @@ def test_what_classifiers_make_of_scores():
 def test_other_estimators(estimator):
     X, groups = two_groups((300, 90))
     errors, _ = by_hand(X, groups, 2, standardize=False)
-    result = audit(X, groups, estimator, **QUICK)
+    result = audit(estimator, X, groups, **QUICK)
     assert result.group("few").baseline.error == pytest.approx(errors[groups == "few"].mean())
 
 
 def test_an_audit_repeats_and_leaves_its_arguments_alone():
     X, groups = two_groups((300, 90))
     before, estimator = X.copy(), FairPCA(2)
-    one, other = (audit(X, groups, estimator, **QUICK) for _ in range(2))
+    one, other = (audit(estimator, X, groups, **QUICK) for _ in range(2))
     assert one.to_dict(with_rows=True) == other.to_dict(with_rows=True)
     assert (before == X).all()
     assert not hasattr(estimator, "components_")
-    salted = audit(X, groups, estimator, random_state=1, **QUICK)
+    salted = audit(estimator, X, groups, random_state=1, **QUICK)
     assert salted.verdict.gap != one.verdict.gap
 
 
 def test_what_cannot_be_audited_is_refused():
     X, groups = two_groups((60, 40))
     with pytest.raises(TypeError, match="pass sensitive_features=groups"):
-        audit(X)
+        audit(None, X)
+    with pytest.raises(TypeError, match=r"what is judged comes first, .*pass audit\(estimator, X,"):
+        audit(X, groups, FairPCA(2))
     with pytest.raises(TypeError, match=r"FairPCA is a class; pass an object"):
-        audit(X, groups, FairPCA)
+        audit(FairPCA, X, groups)
     with pytest.raises(TypeError, match=r"got KernelPCA.*audit_model"):
-        audit(X, groups, KernelPCA(1))
+        audit(KernelPCA(1), X, groups)
     with pytest.raises(
         TypeError, match="a pipeline with one of them, got StandardScaler, MinMaxScaler"
     ):
-        audit(X, groups, make_pipeline(StandardScaler(), MinMaxScaler()))
+        audit(make_pipeline(StandardScaler(), MinMaxScaler()), X, groups)
     with pytest.raises(ValueError, match="ranks="):
-        audit(X, groups, FairPCA(2), ranks=[9])
+        audit(FairPCA(2), X, groups, ranks=[9])
     with pytest.raises(ValueError, match="one group"):
-        audit(X, np.ones(100), FairPCA(2))
+        audit(FairPCA(2), X, np.ones(100))
 
 
 def test_a_fitted_projection_is_fitted_again_with_a_warning():
     X, groups = two_groups((120, 60))
     with pytest.warns(UserWarning, match=r"fits PCA again.*audit_model"):
-        found = audit(X, groups, PCA(2).fit(X), **QUICK)
-    assert found.verdict.gap == audit(X, groups, PCA(2), **QUICK).verdict.gap
+        found = audit(PCA(2).fit(X), X, groups, **QUICK)
+    assert found.verdict.gap == audit(PCA(2), X, groups, **QUICK).verdict.gap
 
 
 @pytest.mark.parametrize("sizes", [(2, 1), (4, 1), (12, 2, 1), (40, 35, 2)])
@@ -592,7 +596,7 @@ def test_a_fitted_projection_is_fitted_again_with_a_warning():
 def test_tiny_groups_are_listed_without_warnings(sizes, estimator):
     rng = np.random.default_rng(0)
     groups = np.repeat(["a", "b", "c"][: len(sizes)], sizes)
-    found = audit(rng.normal(size=(len(groups), 4)), groups, estimator, n_points=3)
+    found = audit(estimator, rng.normal(size=(len(groups), 4)), groups, n_points=3)
     assert [row.n for row in found.groups] == list(sizes)
     assert found.provenance.n_folds <= max(sizes)
     assert not any(row.judged for row in found.groups if row.n < 30)
@@ -600,14 +604,14 @@ def test_tiny_groups_are_listed_without_warnings(sizes, estimator):
 
 def test_two_groups_of_one_row_are_refused():
     with pytest.raises(ValueError, match="none of the 2 groups has two rows"):
-        audit(np.eye(2), ["a", "b"])
+        audit(None, np.eye(2), ["a", "b"])
 
 
 def test_ones_that_are_rare_decide_nothing_and_are_no_few_rows():
     """An indicator of a rare category is a property of the column, not of some of its rows."""
     X, groups = two_groups((2000, 1000))
     X[:, 4] = np.arange(3000) % 150 == 0
-    assert [column.name for column in audit(X, groups, FairPCA(2), **QUICK).columns] == []
+    assert [column.name for column in audit(FairPCA(2), X, groups, **QUICK).columns] == []
 
 
 def test_very_many_rows_make_a_small_gap_reliable_but_not_large():
@@ -616,7 +620,7 @@ def test_very_many_rows_make_a_small_gap_reliable_but_not_large():
     X = rng.normal(size=(len(g), 4)) * [3, 2, 1, 1]
     X[:, 2:] *= (1 + 0.015 * g)[:, None]
     moments = GroupMoments.from_data(X, g, folds=10)
-    verdict = audit(moments, estimator=FairPCA(2), **QUICK).verdict
+    verdict = audit(FairPCA(2), moments, **QUICK).verdict
     assert (verdict.small, verdict.group) == (True, 1)
     assert 0 < verdict.gap.low < verdict.gap.value < 0.05
 
@@ -626,16 +630,16 @@ def test_moments_say_whether_rows_were_weighted_and_take_nothing_else():
     weights = np.where(groups == "few", 2.0, 1.0)
     for own, weighted in ((None, False), (weights, True)):
         moments = GroupMoments.from_data(X, groups, own, folds=5)
-        assert audit(moments, estimator=FairPCA(2), **QUICK).provenance.weighted == weighted
+        assert audit(FairPCA(2), moments, **QUICK).provenance.weighted == weighted
     for name, values in {"sample_weight": weights, "y": groups}.items():
         with pytest.raises(ValueError, match=f"without .*{name}"):
-            audit(moments, estimator=FairPCA(2), **{name: values})
+            audit(FairPCA(2), moments, **{name: values})
 
 
 @pytest.mark.parametrize("wrong", [{"level": 1.0}, {"judge_from": 1}, {"small_gap": -0.1}])
 def test_thresholds_are_checked(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
-        audit(*two_groups((60, 40)), FairPCA(2), **wrong)
+        audit(FairPCA(2), *two_groups((60, 40)), **wrong)
 
 
 @pytest.mark.parametrize(
@@ -647,6 +651,6 @@ def test_thresholds_are_checked(wrong):
 )
 def test_the_frontier_is_judged_by_held_out_people_where_there_are_steps(spreads, steps):
     X, groups = made(dict.fromkeys("abc", 400), dict(zip("abc", spreads, strict=True)))
-    path = audit(X, groups, FairPCA(2), n_points=3, ranks=[2]).path
+    path = audit(FairPCA(2), X, groups, n_points=3, ranks=[2]).path
     assert path.efficient[1:].any() == steps
     assert (path.held_out is not None) == steps

@@ -42,7 +42,7 @@ def test_the_demonstration_says_who_is_short_changed(tmp_path):
     assert "\x1b" not in done.stdout
     found = json.loads((tmp_path / "out.json").read_text("utf-8"))
     people = load_checkup()
-    same = audit(people.data, people.sensitive_features, FairPCACV(0.7, standardize=True))
+    same = audit(FairPCACV(0.7, standardize=True), people.data, people.sensitive_features)
     assert found["provenance"]["n_components"] == same.n_components == 5
     assert found["verdict"]["gap"]["value"] == pytest.approx(same.verdict.gap.value)
     assert found["verdict"]["case"] == same.verdict.case.value

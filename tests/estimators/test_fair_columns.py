@@ -261,7 +261,7 @@ def test_an_audit_judges_rows_left_out(standardize):
     X, groups = people()
     folds = np.arange(len(X)) % 4
     model = FairColumns(3, standardize=standardize)
-    result = audit(GroupMoments.from_data(X, groups, folds=folds), estimator=model)
+    result = audit(model, GroupMoments.from_data(X, groups, folds=folds))
     usual = [row.baseline.error for row in result.groups]
     fair = [row.alternative.error for row in result.groups]
     lost = np.zeros((2, len(X)))
@@ -287,7 +287,7 @@ def test_an_audit_tries_all_of_many_subsets_once():
             return super().fit_moments(moments)
 
     X, groups = people(d=5)
-    audit(X, groups, Counted(2), n_folds=3)
+    audit(Counted(2), X, groups, cv=3)
     assert numbers[0] == 1_000_000
     assert numbers[1:] == [5000] * 3
 
@@ -297,9 +297,9 @@ def test_rows_and_moments_are_audited_alike(options):
     X, groups = people()
     weights = np.random.default_rng(1).uniform(0.5, 2, len(X))
     model = FairColumns(3, **options)
-    by_rows = audit(X, groups, model, sample_weight=weights, n_folds=5)
+    by_rows = audit(model, X, groups, sample_weight=weights, cv=5)
     moments = GroupMoments.from_data(X, groups, weights, folds=5)
-    by_moments = audit(moments, estimator=model)
+    by_moments = audit(model, moments)
     assert by_rows.kept == by_moments.kept
     for one, other in zip(by_rows.groups, by_moments.groups, strict=True):
         for kind in ("baseline", "alternative"):
@@ -314,7 +314,7 @@ def test_rows_and_moments_are_audited_alike(options):
 def test_an_audit_says_who_gains_and_who_pays():
     bunch = load_checkup()
     frame = pd.DataFrame(bunch.data, columns=bunch.feature_names)
-    result = audit(frame, bunch.sensitive_features, FairColumns(3, standardize=True))
+    result = audit(FairColumns(3, standardize=True), frame, bunch.sensitive_features)
     assert result.verdict.case.value == "a gap, and a remedy that reliably helps"
     assert (result.verdict.group, result.verdict.payers) == ("75 and older", ["younger"])
     assert set(result.kept.fair) == {"weight", "systolic", "diastolic"}
@@ -326,19 +326,19 @@ def test_audited_as_the_last_step_of_a_pipeline():
     X[::7, 2] = np.nan
     pipeline = make_pipeline(SimpleImputer(), StandardScaler(), FairColumns(3))
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(7)])
-    result = audit(frame, groups, pipeline, probes=True)
+    result = audit(pipeline, frame, groups, probes=True)
     assert set(result.kept.fair) <= set(frame)
     assert len(result.leakage.alternative_probes) > 0
 
 
 def test_columns_that_cannot_be_judged():
     X, groups = people(k=2)
-    lossless = audit(X, groups, FairColumns(7))
+    lossless = audit(FairColumns(7), X, groups)
     assert lossless.verdict.reason.value == "nothing compressed"
     assert "columns" in repr(lossless)
     groups = np.where(np.arange(len(X)) == 0, "b", "a")
     with pytest.raises(ValueError, match="only one group is left"):
-        audit(X, groups, FairColumns(2))
+        audit(FairColumns(2), X, groups)
 
 
 def test_saved_and_loaded(tmp_path):

@@ -173,7 +173,7 @@ def test_the_frontier_of_more_groups_keeps_the_limit(seed):
 def test_the_frontier_of_an_audit_keeps_the_limit():
     X, groups = people(1)
     with quietly():
-        result = audit(X, groups, FairPCA(2, max_group_increase=0.01), n_points=5)
+        result = audit(FairPCA(2, max_group_increase=0.01), X, groups, n_points=5)
     errors = result.path.group_errors
     assert (errors <= 1.01 * errors[0] * (1 + 1e-9)).all()
     assert np.ptp(result.path.disparity) > 0

@@ -58,7 +58,12 @@ def test_a_continuous_column_is_refused_without_an_estimator():
     rng = np.random.default_rng(0)
     X, age = rng.normal(size=(5190, 3)), rng.uniform(16, 90, 5190)
     judge = partial(audit_model, PCA(2).fit(X))
-    for use in (GroupMoments.from_data, partial(tradeoff_path, n_components=2, cv=3), audit, judge):
+    for use in (
+        GroupMoments.from_data,
+        partial(tradeoff_path, n_components=2, cv=3),
+        partial(audit, None),
+        judge,
+    ):
         with pytest.raises(ValueError, match="continuous"):
             use(X, age)
         with pytest.raises(ValueError, match="continuous"):
@@ -89,11 +94,11 @@ def test_more_groups_than_allowed_need_not_look_continuous():
     with pytest.raises(ValueError, match=r"12 different labels.*more than 10.*max_groups=12"):
         FairPCA(2, max_groups=10).fit(X, sensitive_features=np.arange(240) % 12)
     with pytest.raises(ValueError, match=r"looks continuous.* or pass groups as text"):
-        audit(X, np.arange(240) % 60, PCA(2))
+        audit(PCA(2), X, np.arange(240) % 60)
     with pytest.raises(ValueError, match=r"FairPCA\(2, max_groups=60\)"):
-        audit(X, (np.arange(240) % 60).astype(str), PCA(2))
+        audit(PCA(2), X, (np.arange(240) % 60).astype(str))
     with pytest.raises(ValueError, match="none of the 240 groups has two rows"):
-        audit(X, np.arange(240).astype(str), PCA(2))
+        audit(PCA(2), X, np.arange(240).astype(str))
 
 
 def test_few_numbers_are_groups():
@@ -138,13 +143,13 @@ def test_no_function_takes_an_index_in_another_order():
     labels, y = pd.Series(groups, index=frame.index).iloc[::-1], np.arange(len(X)) % 2
     pca = PCA(2).fit(frame)
     for use in (
-        lambda: audit(frame, labels, PCA(2)),
+        lambda: audit(PCA(2), frame, labels),
         lambda: audit_model(pca, frame, labels),
         lambda: group_reconstruction_errors(pca, frame, labels),
         lambda: reconstruction_disparity(pca, frame, labels),
         lambda: group_separation(pca, frame, labels),
-        lambda: probe_groups(frame, labels),
-        lambda: classifier_outcomes(PCA(2), frame, y, labels),
+        lambda: probe_groups(None, frame, labels),
+        lambda: classifier_outcomes(PCA(2), frame, labels, y),
         lambda: FairColumns(2).fit(frame, sensitive_features=labels),
     ):
         with pytest.raises(ValueError, match="in another order"):
@@ -170,7 +175,7 @@ def test_the_group_among_the_features_is_warned_of_wherever_groups_are_passed():
     frame = pd.DataFrame(X, columns=list("abc")).assign(sex=(groups == "g1") * 1, race=2)
     frame.loc[::3, "race"] = 5
     piped = make_pipeline(StandardScaler(), PCA(2))
-    for use in (GroupMoments.from_data, partial(audit, estimator=piped)):
+    for use in (GroupMoments.from_data, partial(audit, piped)):
         with pytest.warns(UserWarning, match="tells the group"):
             use(frame, groups)
     with pytest.warns(UserWarning, match="of X tells one of") as caught:

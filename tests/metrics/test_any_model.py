@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
@@ -13,13 +14,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from fairpca import FairPCA, GroupMoments, MinMaxPCA, load_model
+from fairpca import FairPCA, GroupMoments, MinMaxPCA, audit_model, load_model
 from fairpca.metrics import (
     classifier_outcomes,
     disparity_scorer,
-    fairness_measure,
     group_reconstruction_errors,
     group_separation,
+    probe_groups,
     reconstruction_disparity,
     row_reconstruction_errors,
 )
@@ -82,7 +83,6 @@ def test_errors_of_fitted_models(fitted):
     assert group_reconstruction_errors(*given, GROUPS[~HALF]) == pytest.approx(expected)
     D = abs(expected["a"] - expected["b"])
     assert reconstruction_disparity(*given, GROUPS[~HALF]) == pytest.approx(D)
-    assert fairness_measure(*given, GROUPS[~HALF]) == pytest.approx(D**2)
     assert disparity_scorer(*given, sensitive_features=GROUPS[~HALF]) == pytest.approx(-D)
 
 
@@ -102,13 +102,31 @@ def test_what_scores_of_fitted_models_give_away(fitted):
         assert group_separation(fitted, moments).centroid_share == pytest.approx(between / total)
 
 
+@pytest.mark.parametrize(
+    ("metric", "wanted"),
+    [
+        (group_reconstruction_errors, "group_reconstruction_errors(estimator, X, sensitive"),
+        (reconstruction_disparity, "group_reconstruction_errors(estimator, X, sensitive"),
+        (group_separation, "group_separation(estimator, X, sensitive_features)"),
+        (probe_groups, "probe_groups(estimator, X, sensitive_features)"),
+        (partial(classifier_outcomes, y=Y), "classifier_outcomes(estimator, X, sensitive_features"),
+        (audit_model, "audit_model(model, X, sensitive_features)"),
+    ],
+)
+def test_rows_in_the_place_of_the_model(metric, wanted):
+    for rows, kind in ((X, "ndarray"), (pd.DataFrame(X), "DataFrame")):
+        with pytest.raises(TypeError, match=f"comes first, but this is a {kind}") as caught:
+            metric(rows, GROUPS, PCA(2))
+        assert wanted in str(caught.value)
+
+
 @pytest.mark.slow
 def test_classifiers_on_fitted_and_unfitted_models(fitted):
     if not hasattr(fitted, "transform"):
         with pytest.raises(TypeError, match=r"estimator=pipeline\[:-1\]"):
-            classifier_outcomes(fitted, X[~HALF], Y[~HALF], GROUPS[~HALF])
+            classifier_outcomes(fitted, X[~HALF], GROUPS[~HALF], Y[~HALF])
         fitted = fitted[:-1]
-    data = X[~HALF], Y[~HALF], GROUPS[~HALF]
+    data = X[~HALF], GROUPS[~HALF], Y[~HALF]
     how = {"cv": 2, "random_state": 0}
     scores, pca, features = classifier_outcomes(fitted, *data, **how)
     assert (scores.name, pca.name, features.name) == ("scores", "pca", "features")

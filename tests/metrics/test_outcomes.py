@@ -35,7 +35,7 @@ def test_figures_are_those_of_fairlearn():
     X, groups, y = people()
     rates = ("selection_rate", "true_positive_rate", "false_positive_rate")
     metrics = {name: getattr(fairlearn, name) for name in rates} | {"accuracy": accuracy_score}
-    for result in classifier_outcomes(PCA(2), X, y, groups, random_state=0):
+    for result in classifier_outcomes(PCA(2), X, groups, y, random_state=0):
         positive, chance, labels = result.data
         guessed = (chance >= 0.5).astype(int)
         frame = fairlearn.MetricFrame(
@@ -66,7 +66,7 @@ def test_intervals_of_rates_are_wilsons():
 
 def test_intervals_hold_the_figures():
     X, groups, y = people()
-    for result in classifier_outcomes(PCA(2), X, y, groups, random_state=0):
+    for result in classifier_outcomes(PCA(2), X, groups, y, random_state=0):
         for estimates in result.by_group.values():
             for value, low, high in estimates.values():
                 assert low < value < high
@@ -119,7 +119,7 @@ def test_rates_of_zero_and_one_are_not_certain():
 
 def test_a_short_repr():
     X, groups, y = people()
-    for found in classifier_outcomes(PCA(2), X, y, groups, cv=2, random_state=0):
+    for found in classifier_outcomes(PCA(2), X, groups, y, cv=2, random_state=0):
         assert repr(found).startswith(f"Outcomes('{found.name}': AUC 0.")
         assert len(repr(found)) < 200
 
@@ -127,7 +127,7 @@ def test_a_short_repr():
 def test_a_target_changes_what_is_kept():
     X, groups, y = people()
     estimator = FairPLS(2, notion="demographic_parity")
-    scores, pca, features = classifier_outcomes(estimator, X, y, groups, random_state=0)
+    scores, pca, features = classifier_outcomes(estimator, X, groups, y, random_state=0)
     assert [scores.name, pca.name, features.name] == ["scores", "pca", "features"]
     assert scores.difference["selection_rate"].value < pca.difference["selection_rate"].value
     assert not hasattr(estimator, "components_")
@@ -137,11 +137,11 @@ def test_a_fitted_estimator_is_used_as_it_is():
     X, groups, y = people()
     fair = FairPCA(2).fit(X, sensitive_features=groups)
     before = fair.components_.copy()
-    result = classifier_outcomes(fair, X, y, groups, cv=3, random_state=0)[0]
+    result = classifier_outcomes(fair, X, groups, y, cv=3, random_state=0)[0]
     np.testing.assert_array_equal(fair.components_, before)
     frame = pd.DataFrame(X, columns=list("abcdef"))
     of_frame = FairPCA(2).fit(frame, sensitive_features=groups)
-    again = classifier_outcomes(of_frame, frame, y, groups, cv=3, random_state=0)[0]
+    again = classifier_outcomes(of_frame, frame, groups, y, cv=3, random_state=0)[0]
     assert again.overall == pytest.approx(result.overall)
 
 
@@ -150,10 +150,10 @@ def test_groups_reach_the_steps_of_a_pipeline(routing):
     X, groups, y = people()
     inner = make_pipeline(StandardScaler(with_std=False), FairPCA(2))
     how = {"cv": 2, "random_state": 0}
-    expected = classifier_outcomes(FairPCA(2), X, y, groups, **how)[0].overall
+    expected = classifier_outcomes(FairPCA(2), X, groups, y, **how)[0].overall
     with config_context(enable_metadata_routing=routing):
         outer = make_pipeline(inner, "passthrough")
-        found = classifier_outcomes(outer, X, y, groups, **how)[0].overall
+        found = classifier_outcomes(outer, X, groups, y, **how)[0].overall
     assert found == pytest.approx(expected)
 
 
@@ -172,8 +172,8 @@ def test_pca_and_all_features_are_what_arrives_at_the_projection(fitted):
         own.fit(seen, sensitive_features=groups)
         pipeline.fit(frame, fairpca__sensitive_features=groups)
     how = {"cv": 2, "random_state": 0}
-    expected = classifier_outcomes(own, seen, y, groups, **how)
-    found = classifier_outcomes(pipeline, frame, y, groups, **how)
+    expected = classifier_outcomes(own, seen, groups, y, **how)
+    found = classifier_outcomes(pipeline, frame, groups, y, **how)
     for one, other in zip(found, expected, strict=True):
         assert one.name == other.name
         assert one.overall == pytest.approx(other.overall)
@@ -183,8 +183,8 @@ def test_an_estimator_that_standardises_is_compared_with_standardised_columns():
     X, groups, y = people()
     X[:, 5] *= 100.0
     how = {"cv": 2, "random_state": 0}
-    own = classifier_outcomes(FairPCA(2, standardize=True), X, y, groups, **how)
-    pipeline = classifier_outcomes(make_pipeline(StandardScaler(), FairPCA(2)), X, y, groups, **how)
+    own = classifier_outcomes(FairPCA(2, standardize=True), X, groups, y, **how)
+    pipeline = classifier_outcomes(make_pipeline(StandardScaler(), FairPCA(2)), X, groups, y, **how)
     for one, other in zip(own, pipeline, strict=True):
         assert one.overall == pytest.approx(other.overall)
 
@@ -193,22 +193,22 @@ def test_transformers_that_are_no_linear_projection():
     X, groups, y = people()
     kernel = KernelPCA(2, kernel="rbf", gamma=1e-3)
     for model in (kernel, make_pipeline(StandardScaler(), kernel)):
-        found = classifier_outcomes(model, X, y, groups, cv=2, random_state=0)
+        found = classifier_outcomes(model, X, groups, y, cv=2, random_state=0)
         assert [result.name for result in found] == ["scores", "pca", "features"]
 
 
 def test_a_classifier_may_be_a_forest():
     X, groups, y = people()
     forest = RandomForestClassifier(3, random_state=0)  # has no length before it is fitted
-    classifier_outcomes(PCA(2), X, y, groups, classifier=forest, cv=2)
+    classifier_outcomes(PCA(2), X, groups, y, classifier=forest, cv=2)
 
 
 def test_several_classes_need_to_know_the_positive_one():
     X, groups, y = people()
     three = np.where(np.arange(len(y)) % 3 == 0, "maybe", y)
     with pytest.raises(ValueError, match="pass pos_label='yes'"):
-        classifier_outcomes(PCA(2), X, three, groups)
-    result = classifier_outcomes(PCA(2), X, three, groups, pos_label="yes")[0]
+        classifier_outcomes(PCA(2), X, groups, three)
+    result = classifier_outcomes(PCA(2), X, groups, three, pos_label="yes")[0]
     assert result.data[0].sum() == np.sum(three == "yes")
 
 
@@ -226,15 +226,15 @@ def test_refusals(change, message):
     X, groups, y = people()
     y, groups = change(y, groups)
     with pytest.raises(ValueError, match=message):
-        classifier_outcomes(PCA(2), X, y, groups)
+        classifier_outcomes(PCA(2), X, groups, y)
     with pytest.raises(ValueError, match="cv=200 folds need"):
-        classifier_outcomes(PCA(2), *people()[::2], people()[1], cv=200)
+        classifier_outcomes(PCA(2), *people(), cv=200)
 
 
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ({"confidence": 95}, ValueError, "confidence=95: pass a number between 0 and 1"),
+        ({"level": 95}, ValueError, "level=95: pass a number between 0 and 1"),
         ({"cv": 1}, ValueError, "cv=1: pass an integer of at least 2"),
         ({"classifier": LinearSVC()}, TypeError, r"CalibratedClassifierCV\(LinearSVC\(\)\)"),
         ({"estimator": LinearSVC()}, TypeError, "has no transform; pass a transformer"),

@@ -25,7 +25,7 @@ def rings(n=400, seed=0):
 
 def test_only_the_boosted_probe_sees_what_is_not_linear():
     Z, groups = rings()
-    logistic, boosted = probe_groups(Z, groups, cv=3, random_state=0)
+    logistic, boosted = probe_groups(None, Z, groups, cv=3, random_state=0)
     assert (logistic.name, boosted.name) == ("logistic", "boosted")
     assert logistic.low < 0.5 < logistic.high
     assert boosted.auc > 0.99
@@ -62,7 +62,7 @@ def test_rows_are_guessed_without_their_fold():
             known = np.array([self.seen_.get(i, 0.5) for i in X[:, 0]])
             return np.column_stack([1 - known, known])
 
-    (probe,) = probe_groups(Z, groups, probes={"memory": Remembers()}, random_state=0)
+    (probe,) = probe_groups(None, Z, groups, probes={"memory": Remembers()}, random_state=0)
     assert probe.auc == pytest.approx(0.5)
 
 
@@ -70,8 +70,9 @@ def test_more_groups():
     rng = np.random.default_rng(0)
     groups = np.repeat(["a", "b", "c"], [50, 60, 90])
     Z = rng.normal(size=(200, 2)) + 3.0 * (groups == "c")[:, None]
-    (probe,) = probe_groups(Z, groups, probes=LOGISTIC, cv=4, random_state=0)
-    one_against_rest = probe_groups(Z, groups == "c", probes=LOGISTIC, cv=4, random_state=0)[0]
+    (probe,) = probe_groups(None, Z, groups, probes=LOGISTIC, cv=4, random_state=0)
+    against_rest = groups == "c"
+    (one_against_rest,) = probe_groups(None, Z, against_rest, probes=LOGISTIC, cv=4, random_state=0)
     assert 0.6 < probe.auc < one_against_rest.auc
 
 
@@ -96,7 +97,7 @@ def test_errors_where_there_is_nothing_to_tell(k):
 
 def test_groups_that_are_told_apart_are_not_known_to_be_so_for_sure():
     groups = np.repeat([0, 1], [30, 50])
-    (probe,) = probe_groups(10.0 * groups[:, None], groups, probes=LOGISTIC, random_state=0)
+    (probe,) = probe_groups(None, 10.0 * groups[:, None], groups, probes=LOGISTIC, random_state=0)
     assert (probe.auc, probe.high) == (1.0, 1.0)
     assert probe.low == pytest.approx(30 / (30 + 1.96**2), rel=1e-4)  # Wilson's end
 
@@ -104,20 +105,20 @@ def test_groups_that_are_told_apart_are_not_known_to_be_so_for_sure():
 def test_refusals():
     Z, groups = rings(60)
     with pytest.raises(ValueError, match="one group only"):
-        probe_groups(Z, np.zeros(60))
+        probe_groups(None, Z, np.zeros(60))
     with pytest.raises(ValueError, match=r"cv=30 folds need 30 rows.*has 20"):
-        probe_groups(Z, groups, cv=30)
-    with pytest.raises(ValueError, match="confidence=95"):
-        probe_groups(Z, groups, confidence=95)
+        probe_groups(None, Z, groups, cv=30)
+    with pytest.raises(ValueError, match="level=95"):
+        probe_groups(None, Z, groups, level=95)
     with pytest.raises(ValueError, match="merge small groups"):
-        probe_groups(Z, np.arange(60) == 0)
+        probe_groups(None, Z, np.arange(60) == 0)
     with pytest.raises(TypeError, match=r"'svm'.*predict_proba"):
-        probe_groups(Z, groups, probes={"svm": SVC()})
+        probe_groups(None, Z, groups, probes={"svm": SVC()})
     with pytest.raises(TypeError, match="pass classifiers by name"):
-        probe_groups(Z, groups, probes=[SVC()])
+        probe_groups(None, Z, groups, probes=[SVC()])
 
 
 def test_scores_of_one_dimension_are_not_poured_out():
     with pytest.raises(ValueError, match=r"one dimension, 50 numbers.*reshape\(-1, 1\)") as refused:
-        probe_groups(np.arange(50.0), np.repeat(["a", "b"], 25))
+        probe_groups(None, np.arange(50.0), np.repeat(["a", "b"], 25))
     assert "array" not in str(refused.value)

@@ -202,9 +202,9 @@ def test_three_groups_path_and_audit():
     scale = theirs.group_errors.max()
     np.testing.assert_allclose(ours.group_errors, theirs.group_errors, atol=1e-5 * scale)
     assert ours.components.shape == (4, 2, D)
-    small = {"n_points": 3, "n_folds": 2, "ranks": [1, 2]}
+    small = {"n_points": 3, "cv": 2, "ranks": [1, 2]}
     X, groups = wide((12, 9))
-    audited = audit(X, groups, FairPCA(2, constraint="parity"), **small)
+    audited = audit(FairPCA(2, constraint="parity"), X, groups, **small)
     fair = FairPCA(2, constraint="parity").fit_moments(dense(X, groups))
     assert audited.fit.status == fair.status_
     assert audited.fit.alpha == pytest.approx(fair.alpha_, rel=1e-8)
@@ -241,7 +241,7 @@ def test_an_audit_forms_no_matrix_of_features(monkeypatch):
     X, groups = wide((8, 7))
     for module in (operand, few_rows):
         monkeypatch.setattr(module, "refuse_large_matrices", pytest.fail)
-    audited = audit(X, groups, FairPCA(2), n_points=3, n_folds=2, ranks=[1, 2])
+    audited = audit(FairPCA(2), X, groups, n_points=3, cv=2, ranks=[1, 2])
     assert audited.path.components.shape == (3, 2, D)
 
 

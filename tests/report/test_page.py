@@ -164,8 +164,8 @@ def test_no_table_of_many_groups_is_cut_off_on_paper(visit):
     rng = np.random.default_rng(0)
     groups, X = np.arange(1200) % 14, rng.normal(size=(1200, 4))
     y = X[:, 0] + rng.normal(size=1200) > 0
-    how = {"y": y, "n_points": 3, "ranks": [2], "n_folds": 2}
-    page = visit(render(fairpca.audit(X, groups, fairpca.FairPCA(2), **how)), 688)  # A4
+    how = {"y": y, "n_points": 3, "ranks": [2], "cv": 2}
+    page = visit(render(fairpca.audit(fairpca.FairPCA(2), X, groups, **how)), 688)  # A4
     page.emulate_media(media="print")
     widths = (
         "(all) => all.map((one) => [one.firstElementChild.id, one.scrollWidth - one.clientWidth])"
@@ -211,7 +211,7 @@ def test_charts_say_how_many_columns_they_leave_out():
     rng = np.random.default_rng(0)
     groups = np.repeat(["few", "many"], [60, 140])
     X = rng.normal(size=(200, 25)) * np.where(groups == "few", 2.0, 1.0)[:, None]
-    made = fairpca.audit(X, groups, fairpca.FairPCA(12), n_points=3, ranks=[12])
+    made = fairpca.audit(fairpca.FairPCA(12), X, groups, n_points=3, ranks=[12])
     page = render(made)
     assert "Error of 20 of the 25 columns" in page
     assert "Weights of 20 of the 25 columns in the first 10 of the 12 components" in page
@@ -335,7 +335,7 @@ def audit_by_shares():
     spreads = np.where((groups == "many")[:, None], [1, 1, 0.3, 0.9, 0.1], [4, 9, 1, 1, 9])
     X = rng.normal(size=(800, 5)) * spreads
     fair = fairpca.FairPCA(2, relative_errors=True, min_group_size=5, small_groups="merge")
-    return fairpca.audit(X, groups, fair, ranks=[2], n_points=9)
+    return fairpca.audit(fair, X, groups, ranks=[2], n_points=9)
 
 
 def test_a_page_about_shares_measures_every_step_in_shares():

@@ -1,6 +1,5 @@
 """A table is a query: one statement that reads, and nothing else."""
 
-
 import duckdb
 import numpy as np
 import pyarrow as pa

@@ -60,7 +60,7 @@ class Setup:
             **own,
         )
         level, seed = origin.thresholds.level, origin.random_state
-        self.chance: dict[str, Any] = {"confidence": level, "random_state": seed}
+        self.chance: dict[str, Any] = {"level": level, "random_state": seed}
         self.people = folds if isinstance(folds, People) else None
         labels, reference = folds.labels, origin.reference
         if reference not in (None, *labels):
@@ -409,7 +409,9 @@ def leakage(
     for projection in both:
         moments = people.moments_of(projection.scores(people.values), None, rows)
         as_they_are = SimpleNamespace(components_=np.eye(moments.n_features), mean_=0.0)
-        apart.append(group_separation(as_they_are, moments).largest())
+        found = group_separation(as_they_are, moments)
+        furthest = float(found.discriminant_auc.max())
+        apart.append({"centroid_share": found.centroid_share, "discriminant_auc": furthest})
     if not probes and people.classes is None:
         return record.Leakage(apart[0], apart[1])
     rows, seed = _sampled(setup, people), setup.origin.random_state
@@ -420,8 +422,8 @@ def leakage(
         fitted = fit_quietly(smaller, half)
         both = [Subspace.usual(fitted, half), Subspace.of(fitted)]
     scores = [projection.scores(_safe_indexing(people.values, rows)) for projection in both]
-    found = [probe_groups(own, groups[rows], cv=_FOLDS, **setup.chance) for own in scores]
-    return record.Leakage(apart[0], apart[1], found[0], found[1], len(rows))
+    probed = [probe_groups(None, own, groups[rows], cv=_FOLDS, **setup.chance) for own in scores]
+    return record.Leakage(apart[0], apart[1], probed[0], probed[1], len(rows))
 
 
 def outcomes(setup: Setup, model: Any, X: Any) -> list[Outcomes] | None:
@@ -438,7 +440,7 @@ def outcomes(setup: Setup, model: Any, X: Any) -> list[Outcomes] | None:
     with quietly():
         X, y = X.toarray() if hasattr(X, "toarray") else X, y[rows]
         how = {"pos_label": people.pos_label, "cv": n_folds} | setup.chance
-        found = classifier_outcomes(model, X, y, people.groups[rows], **how)
+        found = classifier_outcomes(model, X, people.groups[rows], y, **how)
     return [replace(result, data=None) for result in found]  # without predictions for people
 
 

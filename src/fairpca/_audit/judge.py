@@ -21,14 +21,14 @@ from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_columns import FairColumns
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
-from fairpca._input.checks import check_integer, check_same_order
+from fairpca._input.checks import check_same_order
 from fairpca._input.folds import FoldRule
 from fairpca._input.rows import as_rows
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._progress import Progress, silent
 from fairpca._typing import Array
 from fairpca.exceptions import warn
-from fairpca.metrics.reconstruction import flattened, projection_of, seen_by_projection
+from fairpca.metrics.reconstruction import flattened, projection_of, refuse_data, seen_by_projection
 
 # Refitting adds this share to the sampling variance of a gap. With it, 95 % intervals cover the
 # truth in .94 to .99 of simulated data sets (benchmarks.audits).
@@ -41,9 +41,9 @@ _FAR = 10.0  # Rows further out, in standard deviations, are unlike those fitted
 
 
 def audit(
+    estimator: Any,
     X: Any,
     sensitive_features: Any = None,
-    estimator: Any = None,
     *,
     sample_weight: Any = None,
     y: Any = None,
@@ -53,7 +53,7 @@ def audit(
     judge_from: int = 30,
     small_gap: float = 0.05,
     level: float = 0.95,
-    n_folds: int = 10,
+    cv: Any = 10,
     ranks: Sequence[int] | None = None,
     n_points: int | None = None,
     random_state: int = 0,
@@ -66,13 +66,9 @@ def audit(
 
     Parameters
     ----------
-    X : array, sparse matrix or data frame of shape (n_samples, n_features), or GroupMoments
-        Moments must be made with ``folds=``; they give no medians, probes or outcomes.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        The group of each row; several columns are crossed. Moments already hold it.
-    estimator : estimator or pipeline, default=FairPCACV(0.7, standardize=True)
-        It is cloned; a fitted one is fitted again, with a warning. The default keeps 70 % of
-        the variance of each group.
+    estimator : estimator, pipeline or None
+        It is cloned; a fitted one is fitted again, with a warning. None stands for
+        ``FairPCACV(0.7, standardize=True)``, which keeps 70 % of the variance of each group.
 
         * An estimator of this library is the fair version, and PCA has as many components and the
           same ``standardize``. With ``relative_errors=True`` the verdict is about shares of each
@@ -82,6 +78,10 @@ def audit(
         * For scikit-learn's ``PCA`` the fair version is ``FairPCACV`` with as many components.
         * In a pipeline, the last step of these kinds is used. The steps before it are fitted
           without each fold, with the groups if they need them; X may be a raw data frame.
+    X : array, sparse matrix or data frame of shape (n_samples, n_features), or GroupMoments
+        Moments must be made with ``folds=``; they give no medians, probes or outcomes.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        The group of each row; several columns are crossed. Moments already hold it.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows in all averages. Rows of weight zero are left out.
     y : array-like of shape (n_samples,), optional
@@ -98,8 +98,9 @@ def audit(
         A reliable gap below this is called small.
     level : float, default=0.95
         Joint confidence level of the intervals of all judged groups.
-    n_folds : int, default=10
-        Used unless the estimator has a ``cv``. Only the first repeat of a splitter is used.
+    cv : int or splitter, default=10
+        Folds, unless the estimator has a ``cv`` itself. Only the first repeat of a splitter is
+        used.
     ranks : sequence of int, optional
         Numbers of components for the curve of errors; by default all, or at most about 30.
     n_points : int, optional
@@ -118,18 +119,17 @@ def audit(
     >>> from fairpca import FairPCACV, audit
     >>> from fairpca.datasets import load_checkup
     >>> people = load_checkup()
-    >>> result = audit(people.data, people.sensitive_features, FairPCACV(5, standardize=True))
+    >>> result = audit(FairPCACV(5, standardize=True), people.data, people.sensitive_features)
     >>> result.verdict.case.value, result.verdict.group
     ('a gap, and a remedy that reliably helps', '75 and older')
     >>> f"{result.group('75 and older').baseline.gap.value:+.0%}"
     '+33%'
     """
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
-    check_integer("n_folds", n_folds, 2)
     before, step = _taken_apart(estimator)
     progress("reading the rows")
     given = sensitive_features, sample_weight, y, pos_label
-    folds = _folds(X, given, before, step, FoldRule(n_folds, random_state))
+    folds = _folds(X, given, before, step, cv, random_state)
     progress("fitting")
     moments = folds.moments
     model = _alternative(step, folds)
@@ -226,6 +226,7 @@ def audit_model(
     >>> result.verdict.case.value, result.verdict.group, result.on_rows_fitted_to
     ('a gap', '75 and older', True)
     """
+    refuse_data(model, "audit_model(model, X, sensitive_features)")
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
     check_same_order(X, sensitive_features=sensitive_features, sample_weight=sample_weight, y=y)
     if isinstance(model, FairColumns):
@@ -280,6 +281,7 @@ def _taken_apart(estimator: Any) -> tuple[Pipeline | None, Any]:
     """The steps before the projection, and the projection itself; None for the default."""
     if estimator is None:
         return None, None
+    refuse_data(estimator, "audit(estimator, X, sensitive_features)")
     if isinstance(estimator, type):
         name = estimator.__name__
         raise TypeError(f"{name} is a class; pass an object, for example {name}(3).")
@@ -304,21 +306,24 @@ def _taken_apart(estimator: Any) -> tuple[Pipeline | None, Any]:
 
 
 def _folds(
-    X: Any, given: Sequence[Any], before: Pipeline | None, step: Any, rule: FoldRule
+    X: Any, given: Sequence[Any], before: Pipeline | None, step: Any, cv: Any, random_state: int
 ) -> Folds:
     """Folds of moments, or of rows; the estimator's ``cv`` splits rows if it has one."""
     if not isinstance(X, GroupMoments):
         needs_y = isinstance(step, Judged) and get_tags(step).target_tags.required
         if needs_y and given[2] is None:
-            raise ValueError(f"{step!r} needs y; pass fairpca.audit(X, groups, estimator, y=y).")
-        cv = step.cv if isinstance(step, FairPCACV) else rule
+            raise ValueError(f"{step!r} needs y; pass fairpca.audit(estimator, X, groups, y=y).")
+        seed: Any = random_state
+        if isinstance(step, FairPCACV):
+            cv = step.cv
+            seed = random_state if step.random_state is None else step.random_state
         if isinstance(cv, Integral):
-            cv = fold_rule(cv, rule.salt if step.random_state is None else step.random_state)
+            cv = fold_rule(cv, seed)
         many = getattr(step, "max_groups", None) is not None
         return People(X, given, cv, before, with_y=bool(needs_y), many_groups=many)
     if any(own is not None for own in given[:3]):
         raise ValueError(
-            "moments hold their groups and weights and no rows; pass audit(moments, estimator=...) "
+            "moments hold their groups and weights and no rows; pass audit(estimator, moments) "
             "without sensitive_features, sample_weight and y."
         )
     if before is not None:

@@ -138,7 +138,7 @@ def _audit_of(asked: Asked, prepared: Prepared, fair: Any = None, **options: Any
     X = prepared.moments if prepared.streamed else prepared.data
     fair = fair or estimator_of(asked, prepared.moments.counts)
     options |= _rules(asked, prepared)
-    found: Audit = _with_table(audit(X, prepared.sensitive_features, fair, **options), prepared)
+    found: Audit = _with_table(audit(fair, X, prepared.sensitive_features, **options), prepared)
     return found
 
 

@@ -10,9 +10,7 @@ The estimator may be one of this library, scikit-learn's ``PCA``, ``IncrementalP
 
 from fairpca.metrics.classifiers import Estimate, Outcomes, Probe, classifier_outcomes, probe_groups
 from fairpca.metrics.reconstruction import (
-    DisparityScorer,
     disparity_scorer,
-    fairness_measure,
     group_reconstruction_errors,
     reconstruction_disparity,
     row_reconstruction_errors,
@@ -20,14 +18,12 @@ from fairpca.metrics.reconstruction import (
 from fairpca.metrics.separation import Separation, group_separation
 
 __all__ = [
-    "DisparityScorer",
     "Estimate",
     "Outcomes",
     "Probe",
     "Separation",
     "classifier_outcomes",
     "disparity_scorer",
-    "fairness_measure",
     "group_reconstruction_errors",
     "group_separation",
     "probe_groups",

@@ -33,7 +33,7 @@ from fairpca._input import checks
 from fairpca._input.labels import encode_groups, encode_outcomes
 from fairpca._moments.group_differences import positive_class
 from fairpca._typing import Array, Codes, Labels, Mask
-from fairpca.metrics.reconstruction import flattened, seen_by_projection
+from fairpca.metrics.reconstruction import flattened, refuse_data, seen_by_projection
 
 # The default classifier; it is cloned before it is fitted.
 _LOGISTIC = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
@@ -63,21 +63,24 @@ class Probe:
 
 
 def probe_groups(
-    scores: Any,
+    estimator: Any,
+    X: Any,
     sensitive_features: Any,
     *,
     probes: Mapping[str, Any] | None = None,
     cv: int = 5,
-    confidence: float = 0.95,
+    level: float = 0.95,
     random_state: Any = None,
 ) -> list[Probe]:
     """Guess the group of each row from its scores: a :class:`Probe` for each kind of classifier.
 
     Parameters
     ----------
-    scores : array-like of shape (n_samples, n_components)
-        Preferably of rows that the projection was not fitted to: if it made the group means of
-        these rows equal, a linear probe falls below 0.5. Pass X to probe all features.
+    estimator : fitted transformer or None
+        The scores are ``estimator.transform(X)``; without an estimator, X itself is probed.
+    X : array-like of shape (n_samples, n_features)
+        Preferably rows that the estimator was not fitted to: if it made the group means of these
+        rows equal, a linear probe falls below 0.5.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         The group of each row; several columns are crossed.
     probes : mapping of str to classifier, optional
@@ -85,7 +88,7 @@ def probe_groups(
         gradient-boosted trees, which also see nonlinear differences.
     cv : int, default=5
         Number of folds; every row is guessed by a classifier that was fitted without its fold.
-    confidence : float, default=0.95
+    level : float, default=0.95
     random_state : int, RandomState or None, default=None
         Seed of the folds and the trees.
 
@@ -96,20 +99,23 @@ def probe_groups(
     >>> from fairpca.metrics import probe_groups
     >>> people = load_checkup()
     >>> fair = FairPCA(5, standardize=True)
-    >>> scores = fair.fit_transform(people.data, sensitive_features=people.sensitive_features)
-    >>> for probe in probe_groups(scores, people.sensitive_features, random_state=0):
+    >>> X, groups = people.data, people.sensitive_features
+    >>> fair = fair.fit(X, sensitive_features=groups)
+    >>> for probe in probe_groups(fair, X, groups, random_state=0):
     ...     print(f"{probe.name}: AUC {probe.auc:.1f}, above {probe.low:.1f}")
     logistic: AUC 0.8, above 0.8
     boosted: AUC 0.8, above 0.8
     """
-    _check_confidence(confidence)
+    _check_level(level)
     rng = check_random_state(random_state)
+    refuse_data(estimator, "probe_groups(estimator, X, sensitive_features), or None and scores")
+    checks.check_same_order(X, sensitive_features=sensitive_features)
+    scores = X if estimator is None else estimator.transform(X)
     if np.ndim(scores) == 1:
         raise ValueError(
             f"scores have one dimension, {len(scores)} numbers; pass a row of scores for each "
             "person, for example scores.reshape(-1, 1) for one component."
         )
-    checks.check_same_order(scores, sensitive_features=sensitive_features)
     Z = np.asarray(check_array(scores, dtype=np.float64))
     codes, labels = encode_groups(sensitive_features, len(Z))
     checks.check_several_groups(labels.tolist(), len(Z), otherwise="")
@@ -127,7 +133,7 @@ def probe_groups(
     guessed = {"cv": PredefinedSplit(fold), "method": "predict_proba"}
     with threadpool_limits(1):  # threads would wait for each other longer than they work
         chances = {n: cross_val_predict(p, Z, codes, **guessed) for n, p in probes.items()}
-    return [Probe(n, *_auc(values, codes, fold, confidence)) for n, values in chances.items()]
+    return [Probe(n, *_auc(values, codes, fold, level)) for n, values in chances.items()]
 
 
 @dataclass(frozen=True, repr=False)
@@ -159,13 +165,13 @@ class Outcomes:
 def classifier_outcomes(
     estimator: Any,
     X: Any,
-    y: Any,
     sensitive_features: Any,
+    y: Any,
     *,
     classifier: Any = None,
     pos_label: Any = None,
     cv: int = 5,
-    confidence: float = 0.95,
+    level: float = 0.95,
     random_state: Any = None,
 ) -> list[Outcomes]:
     """Rates by group of a classifier on the scores, on PCA's scores, and on all features.
@@ -176,13 +182,15 @@ def classifier_outcomes(
         If it is fitted, it is used as it is, and X should be rows that it was not fitted to;
         otherwise it is fitted to the training rows of each fold.
     X : array or data frame of shape (n_samples, n_features)
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+        The group of each row; several columns are crossed.
     y : array-like of shape (n_samples,)
         Classes.
     classifier : classifier, optional
         By default a logistic regression on standardised columns.
     pos_label : label, optional
         The positive class; by default the larger of two. All others are negative.
-    sensitive_features, cv, confidence, random_state
+    cv, level, random_state
         As for :func:`probe_groups`. The intervals hold for the classifiers as fitted.
 
     Returns
@@ -199,13 +207,14 @@ def classifier_outcomes(
     >>> people = load_rand_health(prepare=False)
     >>> X, often = people.data[:, 1:], people.data[:, 0] > 1  # visits to a doctor
     >>> pls = FairPLS(3, notion="demographic_parity", standardize=True)
-    >>> for found in classifier_outcomes(pls, X, often, people.sensitive_features, random_state=0):
+    >>> for found in classifier_outcomes(pls, X, people.sensitive_features, often, random_state=0):
     ...     print(found.name, f"{found.difference['selection_rate'].value:.1f}")
     scores 0.0
     pca 0.1
     features 0.3
     """
-    _check_confidence(confidence)
+    _check_level(level)
+    refuse_data(estimator, "classifier_outcomes(estimator, X, sensitive_features, y)")
     if not hasattr(estimator, "transform"):
         name, cure = type(estimator).__name__, "pass a transformer such as FairPCA(2)"
         if isinstance(estimator, Pipeline):
@@ -238,7 +247,7 @@ def classifier_outcomes(
             fitted = clone(classifier).fit(seen[train], positive[train])
             chance[test] = fitted.predict_proba(seen[test])[:, 1]
     return [
-        rates_by_group(name, positive, chance, codes, labels, confidence, label)
+        rates_by_group(name, positive, chance, codes, labels, level, label)
         for name, chance in zip(("scores", "pca", "features"), chances, strict=True)
     ]
 
@@ -382,9 +391,9 @@ def _placements(values: Array, positive: Mask, fold: Codes) -> Array:
     return placements
 
 
-def _check_confidence(confidence: float) -> None:
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence={confidence}: pass a number between 0 and 1, such as 0.95.")
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise ValueError(f"level={level}: pass a number between 0 and 1, such as 0.95.")
 
 
 def _check_classifier(role: str, classifier: Any) -> None:

@@ -22,6 +22,7 @@ from fairpca._input.checks import (
 )
 from fairpca._input.labels import encode_groups
 from fairpca._input.rows import as_rows, dense_blocks, refuse_non_finite
+from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.tolerances import MEAN_NOISE, varying_groups
 from fairpca._typing import Array
 from fairpca.exceptions import warn
@@ -36,6 +37,7 @@ def row_reconstruction_errors(estimator: Any, X: Any) -> Array:
         Fitted, with ``components_`` and ``mean_``; or a fitted pipeline with such a step.
     X : array, sparse matrix or data frame of shape (n_samples, n_features)
     """
+    refuse_data(estimator, "row_reconstruction_errors(estimator, X)")
     return _squares(estimator, X)[0]
 
 
@@ -92,6 +94,7 @@ def group_reconstruction_errors(
     >>> row_reconstruction_errors(pca, X), group_reconstruction_errors(pca, X, groups)
     (array([1., 1., 0., 0.]), {'a': 1.0, 'b': 0.0})
     """
+    refuse_data(estimator, "group_reconstruction_errors(estimator, X, sensitive_features)")
     check_same_order(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
     squares = _squares(estimator, X)
     n_rows = len(squares[0])
@@ -121,12 +124,7 @@ def reconstruction_disparity(
     return max(errors.values()) - min(errors.values())
 
 
-def fairness_measure(estimator: Any, X: Any, sensitive_features: Any, **options: Any) -> float:
-    """The paper's fairness measure ``F``: the square of :func:`reconstruction_disparity`."""
-    return reconstruction_disparity(estimator, X, sensitive_features, **options) ** 2
-
-
-class DisparityScorer:
+class _DisparityScorer:
     """Minus the disparity of reconstruction errors, so that greater is better.
 
     ``disparity_scorer`` is ready for ``scoring=`` of ``cross_validate`` and searches, with metadata
@@ -188,7 +186,18 @@ class DisparityScorer:
         return "disparity_scorer"
 
 
-disparity_scorer = DisparityScorer()
+disparity_scorer = _DisparityScorer()
+
+
+def refuse_data(judged: Any, call: str) -> None:
+    """Refuse rows or moments in the place of what is judged, which comes first in every call."""
+    is_model = hasattr(judged, "fit") or hasattr(judged, "components_")
+    has_rows = hasattr(judged, "shape") or isinstance(judged, list | tuple | GroupMoments)
+    if has_rows and not is_model:
+        kind = type(judged).__name__
+        shape = getattr(judged, "shape", None)
+        of_shape = f" of shape {shape}" if shape is not None else ""
+        raise TypeError(f"what is judged comes first, but this is a {kind}{of_shape}; pass {call}.")
 
 
 def refuse_unfitted(estimator: Any) -> None:

@@ -16,7 +16,7 @@ Examples
 >>> plotting.LoadingsDisplay.from_estimator(fair, component=1)  # doctest: +SKIP
 >>> plotting.GroupErrorDisplay.from_estimator(fair)  # doctest: +SKIP
 >>> plotting.GroupScreeDisplay.from_data(X, groups, estimator=fair)  # doctest: +SKIP
->>> plotting.ChangesDisplay.from_audit(audit(X, groups, FairPCA(5)))  # doctest: +SKIP
+>>> plotting.ChangesDisplay.from_audit(audit(FairPCA(5), X, groups))  # doctest: +SKIP
 """
 
 from fairpca.plotting.components import LoadingsDisplay, ScoresDisplay
