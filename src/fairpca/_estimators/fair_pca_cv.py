@@ -10,8 +10,9 @@ import numpy as np
 
 from fairpca._cv.held_out import PCA
 from fairpca._cv.leave_out import LeaveOut, fold_of
+from fairpca._cv.path import path_of
 from fairpca._cv.split import learn_repeats
-from fairpca._cv.stopping import Stop, Walk, disparity_interval, solve_by_folds
+from fairpca._cv.stopping import Stop, disparity_interval, solve_by_folds
 from fairpca._estimators.advice import warn_of_held_out
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._moments.group_moments import GroupMoments
@@ -178,14 +179,15 @@ class FairPCACV(FairPCA):
         operand, stops = settled.measured(self.relative_errors), self._stop.curve.stops
         parts = iter(settled.with_repeats([part for pair in pairs for part in pair]).repeats)
         own_spaces = [
-            fold_of(fit_to, judge, settled.compared, self.standardize)
+            fold_of(fit_to._group_sums(), judge._group_sums(), settled.compared, self.standardize)
             for fit_to, judge in zip(parts, parts, strict=True)
         ]
         pca = solve(PLAIN_PCA, operand, rank, self.tol)
-        walk = Walk(replace(self._problem(), max_group_increase=inf), pca, operand, self.tol)
+        path = path_of(replace(self._problem(), max_group_increase=inf), pca, operand, self.tol)
         folds = own_spaces or LeaveOut(settled)
+        path.prepare(sorted({*stops[self._stop.of_folds].tolist(), self._stop.stop}))
         for fold, chosen in zip(folds, self._stop.of_folds.tolist(), strict=True):
             own = fold.operand.relative() if self.relative_errors else fold.operand
             at = sorted({float(stops[chosen]), self._stop.stop})
-            bases = walk.bases(own, rank, at)[0]
+            bases = path.of_fold(own).bases(at)
             yield bases[at.index(stops[chosen])].T, bases[at.index(self._stop.stop)].T
