@@ -175,7 +175,8 @@ def fits() -> Iterator[tuple[str, Callable[[], object]]]:
 
 def from_moments(moments: GroupMoments) -> object:
     """A fit to moments."""
-    return fairpca.FairPCA(4).fit_moments(moments)
+    model = fairpca.FairPCA(4)
+    return getattr(model, "fit_moments", model.fit)(moments)  # the older name
 
 
 def from_file(kind: str, X, g) -> object:

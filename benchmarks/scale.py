@@ -177,7 +177,7 @@ def add_blocks(made, size):
     for start in range(0, len(X), size):
         block = slice(start, start + size)
         moments.update(X[block], groups[block])
-    return FairPCA(10, alpha=0.5).fit_moments(moments)
+    return FairPCA(10, alpha=0.5).fit(moments)
 
 
 def fit_once(made, size):

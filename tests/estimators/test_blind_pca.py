@@ -145,7 +145,7 @@ def ways_in(X, groups, y, folder):
     frame = pd.DataFrame(X, columns=list("abcdefgh"))
     yield "frame", lambda blind: blind.fit(frame, y, sensitive_features=groups)
     moments = GroupMoments.from_data(X, groups, target=y)
-    yield "moments", lambda blind: blind.fit_moments(moments)
+    yield "moments", lambda blind: blind.fit(moments)
 
     def in_blocks(blind):
         for rows in np.array_split(np.argsort(groups, kind="stable"), 7):
@@ -397,9 +397,9 @@ def test_moments_without_outcomes_are_refused_where_they_count():
     X, groups, y = people()
     moments = GroupMoments.from_data(X, groups)
     with pytest.raises(ValueError, match=r"GroupMoments.from_data\(X, groups, target=y\)"):
-        BlindPCA(2, notion="equalized_odds").fit_moments(moments)
+        BlindPCA(2, notion="equalized_odds").fit(moments)
     with pytest.raises(ValueError, match="none and classes"):
         moments.update(X, groups, target=y)
-    blind = BlindPCA(2).fit_moments(GroupMoments.from_data(X, groups, target=y))
-    expected = BlindPCA(2).fit_moments(moments)
+    blind = BlindPCA(2).fit(GroupMoments.from_data(X, groups, target=y))
+    expected = BlindPCA(2).fit(moments)
     np.testing.assert_allclose(blind.components_, expected.components_, atol=1e-9)

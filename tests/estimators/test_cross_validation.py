@@ -344,10 +344,10 @@ def test_the_same_in_memory_and_in_blocks(helped):
     for start in range(0, len(X), 70):
         rows = slice(start, start + 70)
         moments.update(X[rows], g[rows], folds=FOLDS, fold_seed=3)
-    blocks = FairPCACV(2, cv=FOLDS).fit_moments(moments)
+    blocks = FairPCACV(2, cv=FOLDS).fit(moments)
     np.testing.assert_allclose(blocks.held_out_changes_, fitted.held_out_changes_, rtol=1e-8)
     np.testing.assert_allclose(blocks.components_, fitted.components_, atol=1e-8)
-    again = FairPCACV(2, cv=FOLDS).fit_moments(fitted.moments_)
+    again = FairPCACV(2, cv=FOLDS).fit(fitted.moments_)
     np.testing.assert_allclose(again.held_out_changes_, fitted.held_out_changes_, rtol=1e-8)
 
 
@@ -450,11 +450,11 @@ def test_refused(helped, parameters, match):
 def test_refused_sources(helped, monkeypatch):
     X, g = helped
     with pytest.raises(ValueError, match="folds"):
-        FairPCACV(2, cv=5).fit_moments(GroupMoments.from_data(X, g))
+        FairPCACV(2, cv=5).fit(GroupMoments.from_data(X, g))
     with pytest.raises(ValueError, match="these moments have 7 folds; pass cv=7"):
-        FairPCACV(2, cv=5).fit_moments(GroupMoments.from_data(X, g, folds=7))
+        FairPCACV(2, cv=5).fit(GroupMoments.from_data(X, g, folds=7))
     with pytest.raises(ValueError, match="cv=7"):
-        FairPCACV(2, cv=10).fit_moments(GroupMoments.from_data(X, g, folds=7))
+        FairPCACV(2, cv=10).fit(GroupMoments.from_data(X, g, folds=7))
     assert not hasattr(FairPCACV(2), "partial_fit")
     with pytest.raises(AttributeError, match="partial_fit"):
         FairPCACV(2).partial_fit(X, sensitive_features=g)
@@ -479,7 +479,7 @@ def test_refused_sources(helped, monkeypatch):
 
 def test_moments_with_folds_fit_without_cv(helped):
     X, g = helped
-    fair = FairPCA(2).fit_moments(GroupMoments.from_data(X, g, folds=3))
+    fair = FairPCA(2).fit(GroupMoments.from_data(X, g, folds=3))
     plain = FairPCA(2).fit(X, sensitive_features=g)
     np.testing.assert_allclose(fair.components_, plain.components_, atol=1e-9)
     assert not hasattr(fair, "held_out_changes_")
@@ -488,7 +488,7 @@ def test_moments_with_folds_fit_without_cv(helped):
 def test_a_group_may_be_missing_from_a_fold():
     X, g = make_groups((90, 12))
     folds = np.where(g == "g1", np.arange(len(g)) % 2, np.arange(len(g)) % 4)
-    fair = FairPCACV(2, cv=4).fit_moments(GroupMoments.from_data(X, g, folds=folds))
+    fair = FairPCACV(2, cv=4).fit(GroupMoments.from_data(X, g, folds=folds))
     assert np.isfinite(fair.held_out_changes_interval_).all()
 
 

@@ -244,10 +244,10 @@ def ways_in(X, groups, y, folder, numbers):
     yield "blocks", in_blocks
     if numbers:
         joint = GroupMoments.from_data(np.column_stack([y, X]), groups)
-        yield "moments", lambda pls: pls.fit_moments(joint, target=0)
+        yield "moments", lambda pls: pls.fit(joint, y=0)
     else:
         cells = GroupMoments.from_data(X, groups, target=y)
-        yield "moments", lambda pls: pls.fit_moments(cells)
+        yield "moments", lambda pls: pls.fit(cells)
 
 
 @pytest.mark.parametrize("kind", ["two", "numbers"])
@@ -369,7 +369,7 @@ def test_whole_numbers_are_never_taken_for_classes_unasked():
     cells = GroupMoments.from_data(X, groups, target=counts)
     for fit in (
         lambda pls: pls.partial_fit(X, counts, sensitive_features=groups).transform(X),
-        lambda pls: pls.fit_moments(cells),
+        lambda pls: pls.fit(cells),
     ):
         with pytest.raises(ValueError, match="target_type='numbers'"):
             fit(FairPLS(2, notion=None))
@@ -396,17 +396,17 @@ def test_blocks_that_contradict_each_other():
     numbers = FairPLS(2, notion=None).partial_fit(X, y, sensitive_features=groups)
     numbers.partial_fit(X, np.round(y), sensitive_features=groups)
     assert numbers.classes_ is None
-    with pytest.raises(ValueError, match=r"fit_moments\(moments, target=-1\)"):
-        FairPLS(2, notion=None).fit_moments(GroupMoments.from_data(X, groups))
+    with pytest.raises(ValueError, match=r"fit\(moments, y=-1\)"):
+        FairPLS(2, notion=None).fit(GroupMoments.from_data(X, groups))
     with pytest.raises(ValueError, match="'z' is not a column"):
-        FairPLS(2, notion=None).fit_moments(GroupMoments.from_data(X, groups), target="z")
+        FairPLS(2, notion=None).fit(GroupMoments.from_data(X, groups), y="z")
 
 
 def test_moments_without_classes_are_refused():
     X, groups = np.random.default_rng(0).normal(size=(40, 3)), np.repeat(["a", "b"], 20)
     moments = GroupMoments.from_data(X, groups, folds=5)
     with pytest.raises(ValueError, match="y"):
-        FairPLS(2).fit_moments(moments)
+        FairPLS(2).fit(moments)
 
 
 def redundant(d, seed=0, sizes=(40, 30, 20)):

@@ -40,7 +40,7 @@ def moments_of(data, *, folds=None, fold_seed=0, progress=None, **options):
 
 def fitted_to(estimator, data, **options):
     """The estimator, fitted to the moments of the rows."""
-    return estimator.fit_moments(moments_of(data, **options))
+    return estimator.fit(moments_of(data, **options))
 
 
 def write_scores_of(model, data, output, *, keep=(), features=None, drop_missing=False, **reading):

@@ -110,7 +110,7 @@ class FairPCACV(FairPCA):
         """Not offered: the stop is chosen when all rows are known."""
         raise AttributeError(
             "FairPCACV has no partial_fit, because the stop is chosen when all rows are known; add "
-            "blocks to moments, moments.update(X, groups, folds=10), and call fit_moments(moments)."
+            "blocks to moments, moments.update(X, groups, folds=10), and call fit(moments)."
         )
 
     def _check_groups(self, settled: SettledGroups) -> None:
@@ -157,8 +157,8 @@ class FairPCACV(FairPCA):
         }
         return replace(solution, extras=extras)
 
-    def _set_result(self, settled: SettledGroups, result: Solution) -> None:
-        super()._set_result(settled, result)
+    def _warn(self, settled: SettledGroups, result: Solution) -> None:
+        super()._warn(settled, result)
         curve, chosen, compared = self._stop.curve, self._stop.chosen, settled.compared
         totals = curve.held_out.totals
         changes, errors = totals.changes[chosen, compared], totals.group_errors[PCA, compared]

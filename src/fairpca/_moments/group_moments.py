@@ -46,6 +46,7 @@ from fairpca._moments.few_rows import FewRows, are_few, combined
 from fairpca._moments.operand import Operand
 from fairpca._moments.sums import Sums
 from fairpca._typing import Array, Center, Codes, Label, Labels, Mask
+from fairpca.exceptions import NotEnoughRows
 
 _NOTHING = Sums.combined(0, 0, [])
 NEVER = -1  # the fold of rows that are never left out
@@ -478,7 +479,8 @@ class GroupMoments:
         alone = total.rows == 1
         if center == "group" and alone.any():
             problem = f"groups {self.groups[alone].tolist()} have a single row, so no variance here"
-            raise ValueError(f"{problem}; use center='overall', or merge them with other groups.")
+            merged = "use center='overall', or merge them with other groups"
+            raise NotEnoughRows(f"{problem}; {merged}.")
         return total
 
     def __copy__(self) -> GroupMoments:

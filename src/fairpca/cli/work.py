@@ -82,7 +82,7 @@ def fit(asked: Asked, path: Path, show: Progress) -> tuple[Any, Roles, list[str]
     with prepared_table(asked, show, whole=False) as (prepared, _), noted() as caught:
         show("fitting")
         model = estimator_of(asked, prepared.moments.counts)
-        model.fit_moments(prepared.moments)
+        model.fit(prepared.moments)
         save(model, prepared.roles, path)
         quick = {"ranks": [model.n_components_], "n_points": 2, "progress": show}
         found = _audit_of(asked, prepared, **quick)
