@@ -8,7 +8,7 @@ import numpy as np
 
 from fairpca._cv.held_out import PCA
 from fairpca._cv.leave_out import LeaveOut
-from fairpca._cv.split import fold_rule, learn_repeats, needs_all_rows
+from fairpca._cv.split import learn_repeats
 from fairpca._cv.stopping import Stop, disparity_interval, solve_by_folds
 from fairpca._estimators.advice import warn_of_held_out
 from fairpca._estimators.fair_pca import FairPCA
@@ -105,12 +105,6 @@ class FairPCACV(FairPCA):
             "FairPCACV has no partial_fit, because the stop is chosen when all rows are known; add "
             "blocks to moments, moments.update(X, groups, folds=10), and call fit(moments)."
         )
-
-    def _fit_files(self, data: Any, options: dict[str, Any]) -> None:
-        if not isinstance(self.cv, Integral):
-            raise needs_all_rows(self.cv)
-        rule = fold_rule(self.cv, self.random_state)
-        super()._fit_files(data, options | {"folds": rule.n_folds, "fold_seed": rule.salt})
 
     def _check_groups(self, settled: SettledGroups) -> None:
         """Refuse moments without folds or with other folds, and groups too small for them."""
