@@ -1,11 +1,9 @@
 """Scores, reconstructions and likelihood of rows under a fitted linear projection."""
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +14,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_array, validate_data
 
-from fairpca._input.checks import check_n_features
 from fairpca._input.device import DeviceRows, is_dask, is_device_array, on_host
 from fairpca._input.rows import (
     as_rows,
@@ -133,45 +130,6 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
             return values
         return in_memory(self, X)
 
-    def transform_files(
-        self,
-        data: Any,
-        output: str | os.PathLike[str],
-        *,
-        features: Sequence[str] | None = None,
-        keep: str | Sequence[str] = (),
-        drop_missing: bool = False,
-        progress: Callable[[float], object] | None = None,
-        **reading: Any,
-    ) -> Path:
-        """Write the scores of the rows of files or of a query to a file, in row order.
-
-        Parameters
-        ----------
-        data, drop_missing, progress, **reading
-            As for :meth:`fit_files`; ``reading`` are ``query``, ``encoding``, ``decimal``,
-            ``header``, ``sheet`` and ``missing_values``.
-        output : str or path
-            Must end in ``.parquet``, ``.csv`` or ``.tsv``; is returned. The file appears, or
-            replaces an older one, only when it is complete. In text files, cells that a
-            spreadsheet would read as a formula start with an apostrophe.
-        features : list of str, optional
-            By default the features of the fit, by name.
-        keep : str or list of str, optional
-            Columns to write in front of the scores, such as row identifiers.
-        """
-        from fairpca.cli.columns.roles import choose_roles
-        from fairpca.cli.reader.read import open_table
-        from fairpca.cli.writer import write_scores
-
-        names = self.get_feature_names_out().tolist()
-        features = getattr(self, "feature_names_in_", None) if features is None else features
-        table = open_table(data, **reading)
-        roles, _ = choose_roles(table, features=features, keep=keep, drop_missing=drop_missing)
-        check_n_features(self.n_features_in_, len(roles.features), "transform_files")
-        write_scores(table, roles, output, names, encoder_of(self), self.mean_, progress=progress)
-        return Path(output)
-
     def transform_spark(
         self,
         frame: Any,
@@ -182,7 +140,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     ) -> Any:
         """Scores of the rows of a Spark data frame, as a data frame that is not yet computed.
 
-        Options as in :meth:`transform_files`; missing values are an error unless dropped.
+        ``features`` are by default the features of the fit, by name; ``keep`` are columns to put in
+        front of the scores. Missing values are an error unless dropped.
         """
         from fairpca._tables.spark import map_scores
 

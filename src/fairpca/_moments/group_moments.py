@@ -151,63 +151,6 @@ class GroupMoments:
         return moments_of_rows(rows, groups, given.sample_weight, given.y, rule, units=given.units)
 
     @classmethod
-    def from_files(
-        cls,
-        data: Any,
-        *,
-        sensitive_features: str | Sequence[str],
-        features: Sequence[str] | None = None,
-        sample_weight: str | None = None,
-        target: str | None = None,
-        drop: str | Sequence[str] = (),
-        drop_missing: bool = False,
-        query: str | None = None,
-        encoding: str | None = None,
-        decimal: str | None = None,
-        header: bool = True,
-        sheet: str | None = None,
-        missing_values: str | Sequence[str] = (),
-        progress: Callable[[float], object] | None = None,
-        folds: int | None = None,
-        fold_seed: int = 0,
-    ) -> GroupMoments:
-        """Moments of the rows of files or of a query, read once in constant memory.
-
-        Needs the extra ``fairpca[files]``.
-
-        Parameters
-        ----------
-        data : str, path or list of them
-            CSV, TSV, Parquet or Arrow (IPC, Feather) files, or a folder or pattern of one of these
-            kinds, whose ``key=value`` subfolders are columns of text; a DuckDB database; or a
-            query, a text that begins with SELECT, WITH or FROM.
-        sensitive_features : str or list of str
-            The column of group labels; several are crossed. In text files every label is text, so
-            01 and 1 are two groups.
-        features : list of str, optional
-            The features, numbers or booleans. By default all numeric columns without another role;
-            row numbers, and columns called ``id`` or the like, are left out with a warning.
-        sample_weight, target : str, optional
-            Columns of non-negative weights, and of outcomes, which are classes.
-        drop_missing : bool, default=False
-            Leave out rows with missing values; by default an error says where they are.
-        drop, query, encoding, decimal, header, sheet, missing_values
-            As for :func:`~fairpca.read_table`.
-        progress : callable, optional
-            Called with the fraction done, rising to 1.
-        folds, fold_seed : int, optional
-            As for :meth:`from_data`.
-        """
-        from fairpca.cli.columns.prepare import moments_of_table
-
-        columns: dict[str, Any] = {"sensitive_features": sensitive_features, "features": features}
-        columns |= {"sample_weight": sample_weight, "target": target, "drop_missing": drop_missing}
-        reading: dict[str, Any] = {"query": query, "encoding": encoding, "decimal": decimal}
-        reading |= {"header": header, "sheet": sheet, "missing_values": missing_values}
-        rule = None if folds is None else FoldRule(folds, fold_seed)
-        return moments_of_table(data, reading, progress, rule, drop=drop, **columns)
-
-    @classmethod
     def from_spark(
         cls,
         frame: Any,
@@ -228,8 +171,16 @@ class GroupMoments:
         Parameters
         ----------
         frame : pyspark.sql.DataFrame
-        sensitive_features, features, sample_weight, target, drop_missing, folds, fold_seed
-            As for :meth:`from_files`; for folds, rows are counted in each partition.
+        sensitive_features : str or list of str
+            The column of group labels; several are crossed.
+        features : list of str, optional
+            The features, numbers or booleans. By default all numeric columns without another role.
+        sample_weight, target : str, optional
+            Columns of non-negative weights, and of outcomes, which are classes.
+        drop_missing : bool, default=False
+            Leave out rows with missing values; by default an error says where they are.
+        folds, fold_seed : int, optional
+            As for :meth:`from_data`; rows are counted in each partition.
         """
         from fairpca._tables.spark import moments_of_spark
 
