@@ -26,9 +26,15 @@ from fairpca._cv.stopping import decide
 from fairpca._problems.problems import FairProblem
 
 EFFICIENT = FairProblem(constraint="efficient")
-GATES = (0.6, 0.8, 1.0, 1.2, 1.5, 2.0)
-RELIABLE = (0.0, 1.0, 1.2, 1.5)
+RULES = (  # the gate, and what must be exceeded at the stops that the other folds choose
+    *((0.6, 0.0), (1.0, 0.0), (1.5, 0.0)),
+    *((0.6, 1.2), (1.0, 1.2), (1.2, 1.2), (1.5, 1.2), (1.5, 1.5)),
+)
 RISE = 0.2  # percent; less is noise
+FIGURES = (
+    *("harmed group", "other group", "price of 1 %", "largest error", "splits in which it rises"),
+    *("overall", "log gap", "both worse"),
+)
 
 
 class Split(NamedTuple):
@@ -91,18 +97,15 @@ def line(rule, cases, choose):
     found = np.array([[split.figures(choose(split)) for split in case] for case in cases])
     harmed, other, largest, overall, gap = found.mean(axis=(0, 1))
     of_cases = found.mean(axis=1)
-    return {
-        "rule": rule,
-        "harmed group": f"{harmed:+.2f} %",
-        "other group": f"{other:+.2f} %",
-        "price of 1 %": f"{-other / harmed:.2f}" if harmed < 0 < other else "",
-        "largest error": f"{largest:+.2f} %",
-        "splits in which it rises": f"{100 * (found[:, :, 2] > RISE).mean():.1f} %",
-        "overall": f"{overall:+.2f} %",
-        "log gap": f"{gap:.3f}",
-        "both worse": int(((of_cases[:, 0] > RISE) & (of_cases[:, 1] > RISE)).sum()),
-        "left": f"{100 * np.mean([[choose(s) > 0 for s in case] for case in cases]):.0f} %",
-    }
+    figures = (
+        *(f"{harmed:+.2f} %", f"{other:+.2f} %"),
+        f"{-other / harmed:.2f}" if harmed < 0 < other else "",
+        *(f"{largest:+.2f} %", f"{100 * (found[:, :, 2] > RISE).mean():.1f} %"),
+        *(f"{overall:+.2f} %", f"{gap:.3f}"),
+        int(((of_cases[:, 0] > RISE) & (of_cases[:, 1] > RISE)).sum()),
+    )
+    left = np.mean([[choose(split) != 0 for split in case] for case in cases])
+    return {"rule": rule, **dict(zip(FIGURES, figures, strict=True)), "left": f"{100 * left:.0f} %"}
 
 
 def frontier(options, to_tune_on):
@@ -111,16 +114,48 @@ def frontier(options, to_tune_on):
     data = f"{len(cases)} cases to {'tune on' if to_tune_on else 'report'}"
     yield {"data": data} | line("PCA", cases, lambda split: 0)
     yield {"data": data} | line("FairPCA", cases, lambda split: -1)
-    for gate in GATES:
-        for reliable in RELIABLE:
-            rule = partial(decide, problem=EFFICIENT, gate=gate, reliable=reliable)
-            name = f"gate {gate:g}, reliable {reliable:g}"
-            yield {"data": data} | line(name, cases, lambda split: rule(split.curve).chosen)
+    for gate, reliable in RULES:
+
+        def chosen(split, gate=gate, reliable=reliable):
+            return decide(split.curve, EFFICIENT, gate, reliable).chosen
+
+        yield {"data": data} | line(f"gate {gate:g}, reliable {reliable:g}", cases, chosen)
+
+
+def null_table(rng, sizes, heavy_tails):
+    """Groups that differ by chance alone."""
+    shape = sum(sizes), 6
+    X = rng.standard_t(3, shape) if heavy_tails else rng.standard_normal(shape)
+    return X * np.linspace(2, 1, 6), np.repeat(np.arange(len(sizes)), sizes)
+
+
+def nulls(options, sizes, heavy_tails=False):
+    """How often each rule leaves PCA where there is no harm to repair."""
+    n, curves = options.pick(200, 2), []
+    for seed in range(n):
+        X, groups = null_table(np.random.default_rng([seed, 5]), sizes, heavy_tails)
+        fair = FairPCACV(2, random_state=seed + 1).fit(X, sensitive_features=groups)
+        curves.append(fair._stop.curve)
+    tails = "Student's t, 3 degrees" if heavy_tails else "Gaussian"
+    for gate, reliable in RULES:
+        left = [decide(curve, EFFICIENT, gate, reliable).chosen > 0 for curve in curves]
+        yield {
+            "data": f"{n} null tables, groups of {' + '.join(map(str, sizes))} rows, {tails}",
+            "rule": f"gate {gate:g}, reliable {reliable:g}",
+            **dict.fromkeys(FIGURES, ""),
+            "left": f"{100 * np.mean(left):.1f} %",
+        }
 
 
 CASES = {
     "tune": partial(frontier, to_tune_on=True),
     "report": partial(frontier, to_tune_on=False),
+    "two alike": partial(nulls, sizes=(300, 100)),
+    "two alike, heavy tails": partial(nulls, sizes=(300, 100), heavy_tails=True),
+    "two alike, one small": partial(nulls, sizes=(570, 30)),
+    "three alike": partial(nulls, sizes=(200, 120, 80)),
+    "six alike": partial(nulls, sizes=(100,) * 6),
+    "six alike, heavy tails": partial(nulls, sizes=(100,) * 6, heavy_tails=True),
 }
 
 

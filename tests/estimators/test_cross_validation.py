@@ -14,6 +14,7 @@ from helpers.inside import (
     HeldOut,
     Sides,
     choose,
+    decide,
     products_only,
     warn_of_held_out,
 )
@@ -136,7 +137,7 @@ def test_where_nobody_gains_beyond_chance_it_is_pca(alike):
     ("spreads", "disparity", "expected"),
     [
         ((0.05, 0.4), 1.0, 2),  # the gain at the second stop is larger, and beyond chance
-        ((0.05, 0.5), 1.0, 1),  # it is larger, but within one and a half standard errors
+        ((0.05, 0.6), 1.0, 1),  # it is larger, but within 1.2 standard errors
         ((1.0, 1.0), 1.0, 0),  # neither gain is certain
         ((0.05, 0.4), 0.05, 1),  # the second stop lies beyond parity
     ],
@@ -152,6 +153,36 @@ def test_the_gain_at_the_stop_that_is_chosen_must_be_beyond_chance(spreads, disp
     sides = Sides(np.array([True, True]), harmed=0, privileged=1)
     curve = Curve(np.array([0, 0.5, 1]), held_out, sides)
     assert choose(curve, FairProblem(constraint="efficient")) == expected
+
+
+def test_pca_is_left_only_if_the_choices_of_the_other_folds_confirm_the_gain():
+    """Two folds gain at either stop, so that the others always choose the stop that gains less."""
+    errors = np.full((4, 3, 2), 5.0)
+    errors[:, :, 1] = 1.0
+    errors[:2, 1, 0] -= 2.0
+    errors[2:, 2, 0] -= 2.1
+    held_out = HeldOut(errors, np.ones((4, 2)), np.ones((4, 2)), odds=1 / 9)
+    sides = Sides(np.array([True, True]), harmed=0, privileged=1)
+    curve = Curve(np.array([0, 0.5, 1]), held_out, sides)
+    problem = FairProblem(constraint="efficient")
+    assert choose(curve, problem) == 2
+    assert decide(curve, problem).chosen == 0
+    assert decide(curve, problem, reliable=-np.inf).chosen == 2
+
+
+def test_one_number_says_whether_the_worst_off_group_gains_reliably(helped):
+    X, g = helped
+    fair = FairPCACV(2).fit(X, sensitive_features=g)
+    honest = fair._stop.honest
+    worst = int(fair.held_out_pca_group_errors_.argmax())
+    changes = (honest.errors[:, 1] - honest.errors[:, 0])[:, worst] / honest.weights[:, worst]
+    error = changes.std(ddof=1) * np.sqrt(1 / 10 + 1 / 9)
+    assert fair.held_out_t_ == pytest.approx(-changes.mean() / error)
+    assert fair.held_out_t_ > 1.2
+    largest = fair.held_out_group_errors_.max() / fair.held_out_pca_group_errors_.max() - 1
+    assert fair.held_out_largest_change_ == pytest.approx(largest)
+    low, high = fair.held_out_largest_change_interval_
+    assert low < largest < high < 0
 
 
 def test_each_fold_is_judged_at_the_stop_that_the_other_folds_choose():

@@ -85,6 +85,10 @@ class Totals:
         """The error of all rows together, of shape (n_projections,)."""
         return np.asarray(self.errors.sum(axis=1) / max(float(self.weights.sum()), TINY))
 
+    def largest(self, compared: Mask) -> Array:
+        """The largest error of the groups compared, of shape (n_projections,)."""
+        return np.asarray(self.group_errors[:, compared].max(axis=1))
+
     @property
     def changes(self) -> Array:
         """``R_pg - R_0g``: by how much the error is larger than under PCA, (n_projections, k)."""
@@ -134,7 +138,7 @@ class HeldOut:
         errors = self.totals.group_errors[BASELINE]
         return int(np.where(compared, errors, -np.inf).argmax())
 
-    def gain_in_errors(self, compared: Mask, projection: int = 1) -> float:
+    def gain_t(self, compared: Mask, projection: int = 1) -> float:
         """What the worst-off group gains over PCA, in corrected standard errors of this gain.
 
         A gain above ``RELIABLE`` is reliable where each fold is judged at the stop that the other
@@ -146,6 +150,18 @@ class HeldOut:
         if gain == 0:
             return 0.0
         return gain / error if error > 0 else np.copysign(np.inf, gain)
+
+    def largest_change(self, compared: Mask, projection: int = 1) -> Intervals:
+        """The share by which the largest error differs from PCA's, with its interval.
+
+        It can rise although the group that PCA serves worst gains: another may become the worst.
+        """
+
+        def ratio(totals: Totals) -> Array:
+            largest = np.maximum(totals.largest(compared), TINY)
+            return np.asarray(largest[projection] / largest[BASELINE])
+
+        return Intervals(*(end - 1 for end in self.interval(ratio, log=True)))
 
     def relative(self) -> HeldOut:
         """The same with errors as shares of each group's own variation."""

@@ -43,7 +43,6 @@ _STOPS = np.linspace(0.0, 1.0, 5)  # where held-out errors are computed first
 _HALVINGS = 10  # bisections that locate a limit to a thousandth of the distance between two stops
 _INTERPOLATIONS = 2  # steps towards parity; held-out errors are nearly linear between two stops
 _NEAR_PARITY = 0.02  # a disparity below this share of PCA's is noise of the folds
-_GATE = 1.5  # corrected standard errors that a gain must exceed, or PCA is kept
 
 
 @dataclass(frozen=True)
@@ -92,14 +91,14 @@ def solve_by_folds(
 
 
 def decide(
-    curve: Curve, problem: FairProblem, gate: float = _GATE, reliable: float = RELIABLE
+    curve: Curve, problem: FairProblem, gate: float = RELIABLE, reliable: float = RELIABLE
 ) -> Stop:
     """The stop that all folds choose together, and the one that the others choose for each fold.
 
     Where the worst-off group decides, PCA is left only if two things hold of the group that PCA
     serves worst: at the stop chosen it gains more than ``gate`` corrected standard errors, and at
     the stops that the other folds choose more than ``reliable`` of them
-    (:meth:`HeldOut.gain_in_errors`). The first sum is flattered by the choice, the second is not.
+    (:meth:`HeldOut.gain_t`). The first sum is flattered by the choice, the second is not.
     """
     nowhere = np.full(len(curve.held_out.errors), BASELINE)
     chosen = choose(curve, problem, gate)
@@ -111,13 +110,15 @@ def decide(
 
     stop = Stop(curve, chosen, curve.held_out.choices(chosen_by))
     if worst_off_decides(problem):
-        gain = stop.honest.gain_in_errors(curve.sides.compared)
+        gain = stop.honest.gain_t(curve.sides.compared)
         if gain <= reliable:
             return Stop(curve, BASELINE, nowhere)
     return stop
 
 
-def choose(curve: Curve, problem: FairProblem, gate: float = _GATE, *, leave: bool = False) -> int:
+def choose(
+    curve: Curve, problem: FairProblem, gate: float = RELIABLE, *, leave: bool = False
+) -> int:
     """The best stop; told to ``leave`` PCA, it is PCA only where no other stop is allowed."""
     if worst_off_decides(problem):
         return _best_for_worst_off(curve, gate, leave)

@@ -26,9 +26,9 @@ class FairPCACV(FairPCA):
     What a group gains on the training rows, it need not gain on new rows, which are what counts.
     Each fold of the rows is judged under projections fitted to the other folds. Limits and budgets
     apply to these held-out errors. Without a budget, ``constraint="efficient"`` ends where the
-    worst-off group is best off, and stays at PCA unless that group gains more than one and a half
-    standard errors there. In the end the projection is fitted to all rows. Parameters and
-    attributes not listed below are those of :class:`FairPCA`.
+    worst-off group is best off, at most as far from PCA as :class:`FairPCA` ends, and stays at PCA
+    unless that group gains reliably. In the end the projection is fitted to all rows. Parameters
+    and attributes not listed below are those of :class:`FairPCA`.
 
     Parameters
     ----------
@@ -60,6 +60,14 @@ class FairPCACV(FairPCA):
     held_out_disparity_interval_, held_out_changes_interval_ : ndarray of shape (2,), (k, 2)
         95 % intervals, by the corrected t-test of Nadeau and Bengio (2003). They cover two
         intervals: at the stop that all folds choose, and at the stops that the other folds choose.
+    held_out_t_ : float
+        What the group with the largest held-out error under PCA gains, in corrected standard errors
+        of this gain. Above 1.2 it is reliable.
+    held_out_largest_change_ : float
+        The share by which the largest held-out group error differs from PCA's. It can rise although
+        that group gains: another group may become the worst-off one.
+    held_out_largest_change_interval_ : ndarray of shape (2,)
+        Its 95 % interval.
     status_ : str
         "strength chosen by testing on left-out people" or "no gain on held-out rows: PCA".
     moments_ : GroupMoments
@@ -136,6 +144,7 @@ class FairPCACV(FairPCA):
         totals = held_out.totals
         disparity = disparity_interval(held_out, 1, stop.curve.sides)
         changes = held_out.interval(lambda totals: totals.changes[1])
+        largest = held_out.largest_change(settled.compared)
         extras = {
             **solution.extras,
             "_stop": stop,
@@ -148,6 +157,9 @@ class FairPCACV(FairPCA):
             "held_out_changes_": changes.estimate,
             # No error falls below zero.
             "held_out_changes_interval_": changes.clipped(-totals.group_errors[BASELINE]).ends,
+            "held_out_t_": held_out.gain_t(settled.compared),
+            "held_out_largest_change_": float(largest.estimate),
+            "held_out_largest_change_interval_": largest.ends,
         }
         return replace(solution, extras=extras)
 
