@@ -81,7 +81,7 @@ class FairPCACV(FairPCA):
     >>> fair = FairPCACV(5, standardize=True)
     >>> fair = fair.fit(people.data, sensitive_features=people.sensitive_features)
     >>> fair.status_, fair.harmed_group_, fair.held_out_changes_.round(2)
-    ('strength chosen by testing on left-out people', '75 and older', array([-0.48,  0.18]))
+    ('strength chosen by testing on left-out people', '75 and older', array([-0.46,  0.15]))
     """
 
     _: KW_ONLY
