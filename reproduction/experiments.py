@@ -14,8 +14,9 @@ from sklearn.decomposition import PCA
 from sklearn.utils import Bunch
 
 from fairpca import FairPCA, GroupMoments, MinMaxPCA, SubsetFairPCA
-from fairpca.datasets import load_lfw, load_lsac, load_tcred
+from fairpca.datasets import load_lfw, load_lsac
 from fairpca.metrics import group_reconstruction_errors
+from reproduction.bundled import load_tcred
 from reproduction.results import Result
 from reproduction.tools import Array, quietly
 
