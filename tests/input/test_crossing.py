@@ -45,6 +45,15 @@ def test_labels_that_are_not_strings_carry_the_name_of_their_column():
     assert unnamed.groups.tolist() == ["0 & 0", "0 & 1", "1 & 1"]
 
 
+def test_different_intersections_have_different_names():
+    X = np.arange(10.0).reshape(5, 2) ** 2
+    labels = [["a & b", "c"], ["a", "b & c"], ["a &", "c"], ["a", "& c"], ["a", "c"]]
+    groups = GroupMoments.from_data(X, labels).groups.tolist()
+    assert sorted(groups) == sorted({"a && b & c", "a & b && c", "a && & c", "a & && c", "a & c"})
+    with pytest.raises(ValueError, match="would both be called '1 & x'"):
+        GroupMoments.from_data(X[:2], np.array([[1, "x"], ["1", "x"]], dtype=object))
+
+
 def test_labels_may_be_as_large_as_their_type_allows():
     X, last = np.arange(8.0).reshape(4, 2) ** 2, np.iinfo(np.uint64).max
     large = np.array([last, last - 1, last, last - 1], np.uint64)

@@ -329,9 +329,8 @@ def test_bad_X(X, error, message):
         (np.zeros((3, 2)), ValueError, "3 labels but X has 4 rows"),
         (np.zeros((4, 0)), ValueError, "table without columns"),
         (pd.DataFrame({"a": list("xyxy"), "b": [1, 1, 1, None]}), ValueError, "1 missing labels"),
-        ([["a & b", "c"], ["a", "b & c"], ["a", "c"], ["a", "c"]], ValueError, "'a & b & c'"),
         (np.array([1j, 2, 3, 4]), TypeError, "complex"),
-        ("sex", TypeError, "'sex' is not a column of labels.*frame\\['sex'\\]"),
+        ("sex", TypeError, r"sensitive_features='sex' is a name, but X \(ndarray\) has no columns"),
     ],
     ids=lambda value: str(value)[:30].replace("\n", " "),
 )
@@ -379,9 +378,7 @@ def test_other_refusals(two_groups):
         GroupMoments.from_data(X, alone, (alone != "alone").astype(float)).second_moments()
     with pytest.raises(TypeError, match=r"got ndarray; add rows with update"):
         GroupMoments.from_data(X, groups).merge(X)
-    with pytest.raises(TypeError, match=r"LazyFrame.*X.collect\(\)"):
-        GroupMoments.from_data(pl.DataFrame(X).lazy(), groups)
-    with pytest.raises(TypeError, match=r"read_table\('people.csv', sensitive_features='sex'\)"):
+    with pytest.raises(TypeError, match=r"fit\(duckdb.sql\(.*people.csv"):
         GroupMoments.from_data("people.csv", groups)
     left = GroupMoments.from_data(pd.DataFrame(X, columns=list("abcdef")), groups)
     right = GroupMoments.from_data(pd.DataFrame(X, columns=list("abcdeg")), groups)

@@ -215,6 +215,10 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         return None
 
     def _validate_params(self) -> None:
+        for name, value in self.get_params(deep=False).items():
+            if isinstance(value, int) and abs(value) > sys.float_info.max:
+                most = f"the largest number there is to compute with, {sys.float_info.max:.2g}"
+                raise ValueError(f"{name} is beyond {most}; pass a smaller one.")
         super()._validate_params()
         for name, value in self.get_params(deep=False).items():
             kinds = map(type, self._parameter_constraints[name])

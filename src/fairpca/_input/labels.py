@@ -4,7 +4,7 @@
 say which of them each row has.
 """
 
-from collections import Counter
+import re
 from collections.abc import Collection, Sequence
 from sys import maxsize
 from typing import Any, NamedTuple, NoReturn
@@ -26,7 +26,7 @@ _GROUPS = "sensitive_features"  # the name of the labels in messages, unless the
 
 
 class CodedLabels(NamedTuple):
-    """Groups that are coded already: row i has the label ``labels[codes[i]]``; none is missing."""
+    """Labels that are coded already: row i has the label ``labels[codes[i]]``."""
 
     codes: NDArray[np.integer[Any]]
     labels: Sequence[Any]
@@ -34,22 +34,17 @@ class CodedLabels(NamedTuple):
 
 def encode_groups(groups: Any, n_rows: int) -> tuple[Codes, Labels]:
     """Codes 0..k-1 and the sorted labels; with several columns, each combination is a label."""
-    if not isinstance(groups, CodedLabels):
-        columns, names = _label_columns(groups)
-        if len(columns) == 1:
-            return _encode_column(columns[0], n_rows)
-        codes, cells = cross_cells([_encode_column(column, n_rows) for column in columns])
-        groups = CodedLabels(codes, [cell_text(cell, names) for cell in cells])
-        twice = [text for text, times in Counter(groups.labels).items() if times > 1]
-        if twice:
-            problem = f"two intersections of sensitive_features would both be called {twice[0]!r}"
-            raise ValueError(f"{problem}; rename labels so that they do not contain ' & '.")
-    # The labels given may include duplicates and labels that no row has.
-    present = np.bincount(groups.codes, minlength=len(groups.labels)) > 0
-    ordered = sort_labels(list({v for v, here in zip(groups.labels, present, strict=True) if here}))
-    position = {label: code for code, label in enumerate(ordered)}
-    codes = np.array([position.get(label, 0) for label in groups.labels], np.intp)
-    return codes[groups.codes], label_vector(ordered)
+    columns, names = _label_columns(groups)
+    encoded = [_encode_column(column, n_rows) for column in columns]
+    if len(encoded) == 1:
+        return encoded[0]
+    codes, cells = cross_cells(encoded)
+    texts = [cell_text(cell, names) for cell in cells]
+    if len(set(texts)) < len(texts):
+        twice = next(text for text in texts if texts.count(text) > 1)
+        problem = f"two intersections of sensitive_features would both be called {twice!r}"
+        raise ValueError(f"{problem}; pass labels of one type in each column.")
+    return _encode_coded(CodedLabels(codes, texts), _GROUPS)
 
 
 def encode_few_groups(
@@ -88,11 +83,16 @@ def warn_of_group_columns(rows: Rows, groups: Any) -> None:
             )
 
 
-def _encode_column(values: Labels, n_rows: int, name: str = _GROUPS) -> tuple[Codes, Labels]:
+def _encode_column(
+    values: Labels | CodedLabels, n_rows: int, name: str = _GROUPS
+) -> tuple[Codes, Labels]:
     """Codes and sorted labels of a column; by a dictionary, ten times as fast as sorting texts."""
-    if len(values) != n_rows:
-        lengths = f"{name} has {len(values)} labels but X has {n_rows} rows"
+    length = len(values.codes) if isinstance(values, CodedLabels) else len(values)
+    if length != n_rows:
+        lengths = f"{name} has {length} labels but X has {n_rows} rows"
         raise ValueError(f"{lengths}; pass exactly one label per row of X.")
+    if isinstance(values, CodedLabels):
+        return _encode_coded(values, name)
     if values.dtype.kind in "biu":
         return _encode_integers(values)
     items = list(values) if values.dtype.kind in "mM" else values.tolist()  # dates stay dates
@@ -103,6 +103,19 @@ def _encode_column(values: Labels, n_rows: int, name: str = _GROUPS) -> tuple[Co
     position = {label: code for code, label in enumerate(ordered)}
     codes = np.fromiter(map(position.__getitem__, items), np.intp, len(items))
     return codes, label_vector(ordered)
+
+
+def _encode_coded(values: CodedLabels, name: str) -> tuple[Codes, Labels]:
+    """Codes and sorted labels, where there may be duplicates and labels that no row has."""
+    present = np.bincount(values.codes, minlength=len(values.labels)) > 0
+    seen = [label for label, here in zip(values.labels, present, strict=True) if here]
+    if any(map(is_missing, seen)):
+        missing = np.array([is_missing(label) for label in values.labels])
+        _refuse_missing_labels(missing[values.codes], name)
+    ordered = sort_labels(list(dict.fromkeys(seen)))
+    position = {label: code for code, label in enumerate(ordered)}
+    codes = np.array([position.get(label, 0) for label in values.labels], np.intp)
+    return codes[values.codes], label_vector(ordered)
 
 
 def _encode_integers(values: NDArray[Any]) -> tuple[Codes, NDArray[Any]]:
@@ -117,12 +130,16 @@ def _encode_integers(values: NDArray[Any]) -> tuple[Codes, NDArray[Any]]:
     return offsets if present.all() else (np.cumsum(present) - 1)[offsets], labels
 
 
-def _label_columns(groups: Any, name: str = _GROUPS) -> tuple[list[Labels], list[str] | None]:
+def _label_columns(groups: Any, name: str = _GROUPS) -> tuple[list[Any], list[str] | None]:
     """Labels as 1-D arrays: the columns of a table, with names if it has any, or a single one.
 
     Missing labels are refused where the library marks them.
     """
     names = None
+    if isinstance(groups, CodedLabels):
+        return [groups], None
+    if isinstance(groups, dict):  # the columns of a batch
+        return list(groups.values()), list(groups)
     if isinstance(groups, (list, tuple)) and groups and isinstance(groups[0], (list, tuple)):
         groups = np.asarray(groups)
     elif not isinstance(groups, (np.ndarray, list)):
@@ -225,13 +242,17 @@ def cross_codes(columns: Sequence[NDArray[np.integer[Any]]]) -> tuple[Codes, tup
 
 
 def cell_text(cell: Any, names: Sequence[str] | None) -> str:
-    """The labels of a cell, say "female & over_40=True", or a label that is no cell as text."""
+    """The labels of a cell, say "female & over_40=True", or a label that is no cell as text.
+
+    An & within a label is doubled, so that no two cells have the same text.
+    """
     if not isinstance(cell, tuple):
         return str(cell)
-    return " & ".join(
+    texts = [
         str(label) if names is None or isinstance(label, str) else f"{names[j]}={label}"
         for j, label in enumerate(cell)
-    )
+    ]
+    return " & ".join(re.sub(r"(?<![^ ])(&+)(?![^ ])", r"&\1", text) for text in texts)
 
 
 # -- outcomes: classes, unless they are numbers ----------------------------------------------------
@@ -255,6 +276,8 @@ def holds_fractions(y: Any) -> bool:
     """Whether y is to be taken for numbers: it has fractions, or several columns."""
     if is_dask(y):  # its type decides, so that nothing is computed
         return str(getattr(y, "dtype", "")).startswith("float")
+    if isinstance(y, CodedLabels):
+        return False
     columns, _ = _label_columns(y, "y")
     return len(columns) > 1 or len(_fractions(columns[0])) > 0
 
@@ -276,6 +299,9 @@ def refuse_counts(outcomes: Collection[Any], cure: str) -> None:
         numbers = sorted(map(float, outcomes))
     except (TypeError, ValueError):
         return
+    except OverflowError as error:
+        problem = "y holds many different numbers, some too large for float64"
+        raise ValueError(f"{problem}; {cure}.") from error
     for number in numbers:
         if not number.is_integer():
             _refuse_fractions(number)

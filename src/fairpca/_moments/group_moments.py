@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from copy import copy
 from typing import Any, get_args
 
@@ -18,11 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairpca._input.checks import (
+    MOST_GROUPS,
     check_feature_names,
     check_group_labels,
     check_group_weights,
     check_n_features,
-    check_same_order,
     check_sample_weight,
 )
 from fairpca._input.device import is_dask
@@ -37,6 +38,7 @@ from fairpca._input.labels import (
     union,
 )
 from fairpca._input.rows import NumericTarget, Rows, as_rows, join_targets
+from fairpca._input.stream import Stream, open_input
 from fairpca._moments.accumulate import accumulate
 from fairpca._moments.few_rows import FewRows, are_few, combined
 from fairpca._moments.operand import Operand
@@ -129,16 +131,14 @@ class GroupMoments:
             are refused; :meth:`update` takes any.
         """
         rule = check_folds(folds, fold_seed)
-        if is_dask(X) or is_dask(sensitive_features):
-            moments = cls().update(X, sensitive_features, sample_weight, target, folds=rule)
+        given = open_input(X, sensitive_features, sample_weight, target)
+        if isinstance(given.X, Stream) or is_dask(given.X) or is_dask(given.sensitive_features):
+            moments = cls().update(*given[:4], folds=rule)
             check_group_labels(moments.groups, moments.counts, max_groups)
             return moments
-        check_same_order(
-            X, sensitive_features=sensitive_features, sample_weight=sample_weight, target=target
-        )
-        rows = as_rows(X)
-        groups = encode_few_groups(sensitive_features, rows, max_groups)
-        return moments_of_rows(rows, groups, sample_weight, target, rule)
+        rows = as_rows(given.X)
+        groups = encode_few_groups(given.sensitive_features, rows, max_groups)
+        return moments_of_rows(rows, groups, given.sample_weight, given.y, rule)
 
     @classmethod
     def from_files(
@@ -243,16 +243,18 @@ class GroupMoments:
         When the rows are refused (missing values, wrong columns) nothing has been added.
         """
         rule = check_folds(folds, fold_seed)
-        check_same_order(
-            X, sensitive_features=sensitive_features, sample_weight=sample_weight, target=target
-        )
-        if is_dask(X):
+        given = open_input(X, sensitive_features, sample_weight, target)
+        if isinstance(given.X, Stream):
+            vars(self).update(vars(moments_of_stream(given.X, rule, before=self)))
+            return self
+        if is_dask(given.X):
             from fairpca._tables.dask import moments_of_dask
 
-            part = moments_of_dask(X, sensitive_features, sample_weight, target, rule)
+            part = moments_of_dask(*given[:4], rule)
         else:
-            rows = as_rows(X)
-            part = moments_of_rows(rows, sensitive_features, sample_weight, target, rule, self)
+            rows = as_rows(given.X)
+            groups, weights = given.sensitive_features, given.sample_weight
+            part = moments_of_rows(rows, groups, weights, given.y, rule, self)
         vars(self).update(vars(self.merge(part)))  # one step that an interrupt cannot divide
         return self
 
@@ -514,12 +516,17 @@ def moments_of_rows(
     target: Any,
     folds: FoldRule | Codes | None,
     before: GroupMoments | None = None,
+    part: bool = False,
 ) -> GroupMoments:
-    """Moments of all rows in one pass; ``before`` are those of the rows that came before."""
+    """Moments of all rows in one pass; ``before`` are those of the rows that came before.
+
+    A ``part`` of the data may have no row of positive weight.
+    """
     before = before or GroupMoments()
+    may_be_zero = part or before.n_features > 0
     if isinstance(target, NumericTarget):
         rows, target = join_targets(rows, target), None
-    weights = check_sample_weight(sample_weight, rows.n_rows, before.n_features > 0)
+    weights = check_sample_weight(sample_weight, rows.n_rows, may_be_zero)
     codes, labels = encode_groups(groups, rows.n_rows)
     moments = GroupMoments()
     moments.groups, moments.n_features = labels, rows.n_features
@@ -531,6 +538,43 @@ def moments_of_rows(
     sum_up = FewRows.of if are_few(rows.n_rows, rows.n_features) else accumulate
     moments._sums = sum_up(rows, codes, moments._cells.shape[1], weights)
     return moments
+
+
+def moments_of_stream(
+    stream: Stream,
+    folds: FoldRule | Codes | None = None,
+    target: Callable[[Any, GroupMoments], Any] = lambda y, before: y,
+    before: GroupMoments | None = None,
+) -> GroupMoments:
+    """Moments of ``before`` and of the rows of a stream, which is read once.
+
+    ``target`` turns the y of a batch into what to learn, given the moments of the rows before it.
+    """
+    if folds is not None and not isinstance(folds, FoldRule):
+        raise ValueError("pass streams with a number of folds, for example folds=10.")
+    moments = before or GroupMoments()
+    first = 0
+    with closing(stream.batches()) as batches:
+        for batch in batches:
+            y = target(batch.y, moments)
+            groups, weights = batch.sensitive_features, batch.sample_weight
+            try:
+                part = moments_of_rows(batch.X, groups, weights, y, folds, moments, part=True)
+            except (TypeError, ValueError) as error:
+                place = f"in the batch that begins with row {first} of X"
+                raise type(error)(f"{place}: {error}") from error
+            moments = moments.merge(part)
+            if len(moments.groups) > MOST_GROUPS:  # before their matrices fill the memory
+                check_group_labels(moments.groups, moments.counts, None)
+            first += batch.X.n_rows
+    refuse_no_rows(moments)
+    return moments
+
+
+def refuse_no_rows(moments: GroupMoments) -> None:
+    """Refuse moments of a stream or of a cluster that held no row of positive weight."""
+    if not moments.weights.any():
+        raise ValueError("there are no rows of positive weight in X to learn from; pass some.")
 
 
 def _places(labels: Labels, among: Labels) -> Codes:

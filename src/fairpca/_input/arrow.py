@@ -1,0 +1,131 @@
+"""Streams of Arrow batches: how they are opened, cut, decoded and closed.
+
+The only file of the library that imports pyarrow; the command line has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairpca._input.device import library_of
+from fairpca._input.labels import CodedLabels
+from fairpca._typing import Array
+
+try:
+    import pyarrow as pa
+except ImportError as error:
+    raise ImportError(
+        "streams of rows need pyarrow; install it with pip install 'fairpca[arrow]'."
+    ) from error
+
+__all__ = ["pa"]
+
+
+def record_batches(source: Any) -> Iterator[Any]:
+    """The record batches of a stream, which is opened once and closed whatever happens."""
+    parts: Iterable[Any] = [source]
+    if hasattr(source, "collect_batches"):  # a LazyFrame of polars
+        parts = source.collect_batches()
+    elif isinstance(source, Iterator):
+        parts = source
+    try:
+        for part in parts:
+            with closing(_reader_of(part)) as reader:
+                yield from reader
+    finally:
+        if hasattr(parts, "close"):
+            parts.close()
+
+
+def _reader_of(part: Any) -> Any:
+    """A reader of the record batches of a frame, a batch or anything that exports a stream."""
+    if library_of(part) == "pandas":  # it would export its index as a column
+        return pa.Table.from_pandas(part, preserve_index=False).to_reader()
+    if isinstance(part, pa.RecordBatch):
+        return pa.RecordBatchReader.from_batches(part.schema, [part])
+    if hasattr(part, "scanner"):  # a dataset of pyarrow
+        part = part.scanner()
+    if hasattr(part, "to_reader"):  # a scanner, or a table
+        return part.to_reader()
+    if not hasattr(part, "__arrow_c_stream__"):
+        raise TypeError(
+            f"X is an iterator whose items are of type {type(part).__name__}; pass an iterator of "
+            "record batches or data frames, or add arrays one after the other, "
+            "moments.update(X, sensitive_features)."
+        )
+    try:
+        return pa.RecordBatchReader.from_stream(part)
+    except pa.ArrowInvalid as error:
+        problem = f"pyarrow cannot read a column of X ({error})"
+        raise TypeError(f"{problem}; cast it to floating-point numbers, or leave it out.") from None
+
+
+def pieces(batch: Any, n_entries: int) -> Iterator[Any]:
+    """A record batch cut into parts of about so many entries, without copying; none if empty."""
+    size = max(n_entries // max(batch.num_columns, 1), 1024)
+    for start in range(0, batch.num_rows, size):
+        yield batch.slice(start, size)
+
+
+def refuse_columns(schema: Any, features: Sequence[str]) -> None:
+    """Refuse features that are not numbers, and say what to do with each kind of column."""
+    for name in features:
+        kind = schema.field(name).type
+        if holds_numbers(kind) or pa.types.is_null(kind):
+            continue
+        cure = "leave it out"
+        if pa.types.is_temporal(kind):
+            cure += ", or turn it into a number, such as a year or a number of days"
+        elif pa.types.is_nested(kind):
+            cure += ", or make a column of each of its numbers"
+        else:
+            cure += ", encode it as numbers, or name it: sensitive_features, sample_weight or y"
+        raise TypeError(f"column {name!r} of X is not of numbers ({kind}); {cure}.")
+
+
+def holds_numbers(kind: Any) -> bool:
+    """Whether a column of this type holds numbers, or booleans, which are 0 and 1."""
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_boolean(kind)
+    )
+
+
+def numbers_of(column: Any) -> NDArray[Any]:
+    """A column as floating-point numbers, NaN where it is null; a view where that is possible."""
+    if not (pa.types.is_float64(column.type) or pa.types.is_float32(column.type)):
+        column = column.cast("float64", safe=False)
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def labels_of(column: Any) -> CodedLabels:
+    """A column of labels by code and dictionary; nulls have the label None."""
+    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    labels = [_plain(label) for label in coded.dictionary.to_pylist()]
+    codes = coded.indices.cast("int64").fill_null(len(labels)).to_numpy(zero_copy_only=False)
+    return CodedLabels(codes, [*labels, None])
+
+
+def _plain(label: Any) -> Any:
+    """A label as Python has it; whole decimals, which queries make of sums, are integers."""
+    if not isinstance(label, Decimal):
+        return label
+    return int(label) if label == label.to_integral_value() else float(label)
+
+
+def chunked(column: Any) -> Any:
+    """A column that narwhals knows."""
+    return pa.chunked_array([column])
+
+
+def outcomes_of(column: Any) -> CodedLabels | Array:
+    """A column of outcomes: numbers as they are, anything else as labels."""
+    return numbers_of(column) if holds_numbers(column.type) else labels_of(column)

@@ -1,0 +1,207 @@
+"""The door: what callers pass as X, and the columns of X that their other arguments name.
+
+Arrays, sparse matrices and data frames are rows in memory. What can be read only once, batch by
+batch, is a :class:`Stream`: an object that exports Arrow (a relation of DuckDB, a reader or scanner
+of pyarrow, a table of Ibis), a LazyFrame of polars, or an iterator of record batches or frames.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, NamedTuple
+
+import narwhals.stable.v1 as nw
+
+from fairpca._input.checks import check_same_order
+from fairpca._input.device import ENTRIES_AT_A_TIME, is_dask, library_of
+from fairpca._input.rows import ColumnRows
+
+
+class Input(NamedTuple):
+    """What was passed, without the columns of X that other arguments name."""
+
+    X: Any  # an array, a sparse matrix, a data frame, a Dask collection or a Stream
+    sensitive_features: Any = None
+    sample_weight: Any = None
+    y: Any = None
+    units: Any = None
+    named: tuple[str, ...] = ()  # columns of X that are no features
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Rows that can be read once. Columns are features, unless they are named here."""
+
+    source: Any
+    sensitive_features: tuple[str, ...] = ()
+    sample_weight: str | None = None
+    y: str | None = None
+    units: str | None = None
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The columns that are no features."""
+        others = [self.sample_weight, self.y, self.units]
+        return (*self.sensitive_features, *(name for name in others if name is not None))
+
+    def batches(self) -> Generator[Input]:
+        """The rows, in batches of limited size."""
+        from fairpca._input import arrow
+
+        for whole in arrow.record_batches(self.source):
+            names = whole.schema.names
+            refuse_unknown_columns(self.named, names)
+            features = [name for name in names if name not in self.named]
+            if not features:
+                problem = f"X has no features: its columns are {names}, which have other roles"
+                raise ValueError(f"{problem}; pass columns of numbers besides.")
+            numbers = features if self.sample_weight is None else [*features, self.sample_weight]
+            arrow.refuse_columns(whole.schema, numbers)
+            for batch in arrow.pieces(whole, ENTRIES_AT_A_TIME):
+                yield self._decoded(batch, features)
+
+    def _decoded(self, batch: Any, features: list[str]) -> Input:
+        from fairpca._input import arrow
+
+        def read(name: str | None, decode: Callable[[Any], Any]) -> Any:
+            return None if name is None else decode(batch.column(name))
+
+        columns = [arrow.numbers_of(batch.column(name)) for name in features]
+        groups = {name: arrow.labels_of(batch.column(name)) for name in self.sensitive_features}
+        return Input(
+            ColumnRows(columns, features),
+            sensitive_features=groups,
+            sample_weight=read(self.sample_weight, arrow.numbers_of),
+            y=read(self.y, arrow.outcomes_of),
+            units=read(self.units, arrow.chunked),
+        )
+
+
+def open_input(
+    X: Any,
+    sensitive_features: Any = None,
+    sample_weight: Any = None,
+    y: Any = None,
+    units: Any = None,
+) -> Input:
+    """Tell rows in memory from streams, and take the columns that arguments name out of X."""
+    if isinstance(X, Stream):
+        return Input(X, X.sensitive_features, X.sample_weight, X.y, X.units, X.named)
+    arguments = {
+        "sensitive_features": sensitive_features,
+        "sample_weight": sample_weight,
+        "y": y,
+        "units": units,
+    }
+    _refuse_other_sources(X)
+    if is_stream(X):
+        return open_input(_stream_of(X, arguments))
+    check_same_order(X, **arguments)
+    if library_of(X) == "pyarrow" and hasattr(X, "__arrow_c_array__"):
+        X = sys.modules["pyarrow"].Table.from_batches([X])
+    table: Any = nw.from_native(X, eager_only=True, pass_through=True)
+    if not (isinstance(table, nw.DataFrame) or (is_dask(X) and hasattr(X, "columns"))):
+        for argument, given in arguments.items():
+            if isinstance(given, str):
+                fact = f"{argument}={given!r} is a name, but X ({type(X).__name__}) has no columns"
+                raise TypeError(f"{fact} with names; pass the values, one per row of X.")
+        return Input(X, **arguments)
+    columns = list(table.columns)
+    names = {key: _names_in(key, given, columns) for key, given in arguments.items()}
+    named = list(dict.fromkeys(name for found in names.values() for name in found))
+    if not named:
+        return Input(X, **arguments)
+    for argument, found in names.items():
+        given = arguments[argument]
+        if isinstance(given, str):
+            arguments[argument] = _native(table[given])
+        elif found and not is_dask(X) and len(found) == len(table):
+            problem = f"{argument}={given!r} may be labels or names of columns of X"
+            raise ValueError(f"{problem}; pass X[{given!r}], or numpy.array({given!r}) for labels.")
+        elif found:
+            arguments[argument] = _native(table[found])
+    features = [name for name in columns if name not in named]
+    return Input(_native(table[features]), **arguments, named=tuple(named))
+
+
+def is_stream(X: Any) -> bool:
+    """Whether X holds no rows yet, and can be read once."""
+    if isinstance(X, Stream | Iterator) or (library_of(X) == "polars" and hasattr(X, "collect")):
+        return True
+    if library_of(X) == "pyarrow" and (hasattr(X, "scanner") or hasattr(X, "to_reader")):
+        return not hasattr(X, "num_rows")  # datasets and scanners; tables are in memory
+    in_memory = nw.from_native(X, eager_only=True, allow_series=True, pass_through=True)
+    known = isinstance(in_memory, nw.DataFrame | nw.Series)
+    return hasattr(X, "__arrow_c_stream__") and not (known or hasattr(X, "num_rows"))
+
+
+def refuse_stream(X: Any, what: str, instead: str) -> None:
+    """Refuse a stream where the rows are needed more than once."""
+    if is_stream(X):
+        problem = f"X is a stream ({type(X).__name__}), which is read once, and {what}"
+        raise TypeError(f"{problem}; {instead}.")
+
+
+def refuse_unknown_columns(named: Sequence[str], columns: Sequence[str]) -> None:
+    """Refuse names of columns that X does not have."""
+    for name in named:
+        if name not in columns:
+            close = difflib.get_close_matches(name, columns, n=3) or list(columns)[:8]
+            raise ValueError(f"X has no column {name!r}; pass a name such as {close}.")
+
+
+def _refuse_other_sources(X: Any) -> None:
+    """Refuse paths and Spark frames, which have doors of their own."""
+    if isinstance(X, str | PathLike):
+        raise TypeError(
+            f"X={str(X)!r} is a text, not a table; open files with DuckDB or polars, for example "
+            f"fit(duckdb.sql(\"FROM {str(X)!r}\"), sensitive_features='sex')."
+        )
+    if library_of(X) == "pyspark":
+        raise TypeError(
+            "X is a Spark data frame, whose rows stay on its workers; pass moments, for example "
+            "fit(GroupMoments.from_spark(frame, sensitive_features='sex'))."
+        )
+
+
+def _stream_of(X: Any, arguments: dict[str, Any]) -> Stream:
+    """A stream whose arguments name its columns."""
+    if library_of(X) == "polars" and not hasattr(X, "collect_batches"):
+        raise TypeError(
+            "X is a LazyFrame of a polars that cannot hand it out in batches; update polars, or "
+            "pass X.collect()."
+        )
+    for argument, given in arguments.items():
+        several = argument == "sensitive_features" and isinstance(given, list | tuple)
+        names = given if several else [given]
+        if given is not None and not all(isinstance(name, str) for name in names):
+            raise TypeError(
+                f"X is a stream ({type(X).__name__}), so {argument} must be the name of one of its "
+                f"columns, not {type(given).__name__}; pass for example {argument}='sex'."
+            )
+    groups = arguments.pop("sensitive_features")
+    if groups is None:
+        groups = ()
+    elif isinstance(groups, str):
+        groups = (groups,)
+    return Stream(X, tuple(groups), **arguments)
+
+
+def _names_in(argument: str, given: Any, columns: Sequence[str]) -> list[str]:
+    """The columns that an argument names; none if it holds the values themselves."""
+    if isinstance(given, str):
+        refuse_unknown_columns([given], columns)
+        return [given]
+    if argument in ("sample_weight", "units") or not isinstance(given, list | tuple):
+        return []
+    names = [name for name in given if isinstance(name, str) and name in columns]
+    return names if 0 < len(names) == len(given) == len(set(names)) else []
+
+
+def _native(values: Any) -> Any:
+    """A frame or column of narwhals as its own library has it."""
+    return nw.to_native(values, pass_through=True)
