@@ -35,7 +35,9 @@ METHODS = {
     'FairPCA(5, constraint="parity", solver="golden")': FairPCA(
         RANK, constraint="parity", solver="golden"
     ),
-    'MinMaxPCA(5, criterion="error")': MinMaxPCA(RANK, criterion="error"),
+    'MinMaxPCA(5, criterion="error", center="overall")': MinMaxPCA(
+        RANK, criterion="error", center="overall"
+    ),
     "MinMaxPCA(5)": MinMaxPCA(RANK),
     'MinMaxPCA(5, solver="multiplicative_weights")': MinMaxPCA(
         RANK, solver="multiplicative_weights"

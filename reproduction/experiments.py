@@ -168,7 +168,7 @@ VARIANTS = ("unbalanced", "balanced")
 #: are run for comparison and appear in no figure.
 METHODS: Mapping[str, Method] = _by_name(
     Method("pca", "PCA"),
-    Method("fairpca", "FairPCA", lambda r: MinMaxPCA(r, center="group")),
+    Method("fairpca", "FairPCA", MinMaxPCA),
     Method("mofpca", "MOFPCA", lambda r: SubsetFairPCA(r, random_state=0)),
     Method("u-fpca", "u-FPCA", lambda r: FairPCA(r, constraint="parity")),
     Method("c-fpca", "c-FPCA", lambda r: FairPCA(r, constraint="no_worse")),

@@ -51,9 +51,10 @@ class CenteredProjection(AnyGroups, FairProjection):
 class MinMaxPCA(CenteredProjection):
     """Principal component analysis that serves the worst-off group best.
 
-    With ``criterion="loss"`` this is the FairPCA of Samadi et al. [1]_: the loss of a group is its
-    reconstruction error less the least error that any projection of this rank could give it, and
-    the largest of the losses is minimised. Two groups are solved exactly.
+    With its defaults this minimises the criterion of Samadi et al. [1]_, who call their method
+    FairPCA: the loss of a group is its reconstruction error less the least error that any
+    projection of this rank could give it, and the largest of the losses is minimised. Two groups
+    are solved exactly.
 
     Attributes not listed below are those of :class:`FairPCA`.
 
@@ -63,10 +64,11 @@ class MinMaxPCA(CenteredProjection):
         Minimise the largest loss, minimise the largest error, or maximise the least variance that
         a group keeps. With ``relative_errors`` all are shares of the group's own variance, and the
         last two are equivalent.
-    center : {"overall", "group"}, default="overall"
+    center : {"group", "overall"}, default="group"
         The mean about which the criterion, ``group_losses_`` and ``duality_gap_`` are measured:
-        that of all rows, or each group's own, as in [1]_. ``mean_`` and ``group_errors_`` use the
-        overall mean either way.
+        each group's own, as in [1]_, or that of all rows. ``mean_`` and ``group_errors_`` use the
+        overall mean either way; with ``center="overall"``, ``criterion="error"`` minimises the
+        largest of the ``group_errors_``.
     solver : {"exact", "multiplicative_weights"}, default="exact"
         ``"multiplicative_weights"`` is the iteration of [1]_, for comparison: ``eta`` and
         ``n_iter`` decide how good its result is.
@@ -111,6 +113,7 @@ class MinMaxPCA(CenteredProjection):
 
     _: KW_ONLY
     criterion: Criterion = "loss"
+    center: Center = "group"
     solver: Literal["exact", "multiplicative_weights"] = "exact"
     eta: float = 1.0
     n_iter: int = 10
