@@ -13,8 +13,9 @@ from sklearn.decomposition import PCA
 
 from benchmarks._harness import DOCS, race, row, run_cases
 from benchmarks.many_groups import fit, made_data
-from fairpca import GroupMoments, RobustFairPCA, WelfarePCA
-from fairpca._problems.problems import RobustProblem
+from fairpca import GroupMoments, WelfarePCA
+from fairpca.baselines import RobustFairPCA
+from fairpca.baselines._robust import RobustProblem
 from fairpca.datasets import load_rand_health
 
 TABLE = DOCS / "benchmarks_welfare.csv"
@@ -40,7 +41,7 @@ def nash(options):
     n, d, k, r = options.pick((20_000, 40, 4, 5), (2000, 8, 3, 2))
     X, groups = made_data(n, d, k)
     moments = GroupMoments.from_data(X, groups)
-    ours = functools.partial(WelfarePCA(r, tol=1e-8).fit_moments, moments)
+    ours = functools.partial(WelfarePCA(r, tol=1e-8).fit, moments)
     program = functools.partial(nash_by_sdp, moments.second_moments(), r)
     timing = race({"ours": ours, "SDP, Clarabel": program}, 2)
     apart = abs(ours().welfare_ / program() - 1)
@@ -61,7 +62,7 @@ def robust(options):
     """The robust objective, from moments, against Riemannian subgradients from five starts."""
     people, r = load_rand_health(), 3
     moments = GroupMoments.from_data(people.data, people.sensitive_features)
-    ours = functools.partial(RobustFairPCA(r).fit_moments, moments)
+    ours = functools.partial(RobustFairPCA(r).fit, moments)
     published = functools.partial(
         robust_by_subgradients, moments, r, n_steps=options.pick(1000, 20), starts=5
     )

@@ -54,7 +54,7 @@ def test_several_columns_are_crossed_as_in_memory(session, kind):
     frame = session.createDataFrame(pd.DataFrame(X, columns=COLUMNS).join(groups)).repartition(4)
     moments = GroupMoments.from_spark(frame, sensitive_features=list(groups), features=COLUMNS)
     assert_same_moments(moments, GroupMoments.from_data(X, groups))
-    fair = FairPCA(2, max_error_increase=0.05).fit_moments(moments)
+    fair = FairPCA(2, max_error_increase=0.05).fit(moments)
     expected = FairPCA(2, max_error_increase=0.05).fit(X, sensitive_features=groups)
     assert fair.groups_.tolist() == expected.groups_.tolist()
     np.testing.assert_allclose(fair.group_errors_, expected.group_errors_, rtol=1e-10)
@@ -62,7 +62,7 @@ def test_several_columns_are_crossed_as_in_memory(session, kind):
 
 
 def test_scores(frame):
-    fair = FairPCA(2).fit_moments(
+    fair = FairPCA(2).fit(
         GroupMoments.from_spark(frame, sensitive_features="sex", features=COLUMNS)
     )
     expected = FairPCA(2).fit(X, sensitive_features=SEX)
@@ -108,7 +108,7 @@ def test_names_that_spark_reads(session):
     moments = GroupMoments.from_spark(frame, sensitive_features="s.e`x")
     assert_same_moments(moments, GroupMoments.from_data(X, SEX))
     assert moments.feature_names == names
-    fair = FairPCA(2).fit_moments(moments)
+    fair = FairPCA(2).fit(moments)
     scores = fair.transform_spark(frame, keep=["s.e`x", "`"])
     assert scores.columns == ["s.e`x", "`", "fairpca0", "fairpca1"]
     assert len(scores.collect()) == len(X)
@@ -118,7 +118,7 @@ def test_two_columns_of_one_name(session, frame):
     twins = frame.select("a", "b", "sex").toDF("a", "a", "sex")
     with pytest.raises(ValueError, match="the Spark frame has two columns named 'a'; rename one"):
         GroupMoments.from_spark(twins, sensitive_features="sex")
-    fair = FairPCA(2).fit_moments(
+    fair = FairPCA(2).fit(
         GroupMoments.from_spark(frame, sensitive_features="sex", features=COLUMNS)
     )
     clash = frame.withColumnRenamed("id", "fairpca0")
@@ -143,7 +143,7 @@ def test_folds_for_cross_validation(frame):
     moments = GroupMoments.from_spark(frame, sensitive_features="sex", features=COLUMNS, folds=5)
     assert moments.n_folds == 5
     assert_same_moments(moments, GroupMoments.from_data(X, SEX))
-    fair = FairPCACV(2, cv=5).fit_moments(moments)
+    fair = FairPCACV(2, cv=5).fit(moments)
     held_out = fair.held_out_pca_group_errors_ + fair.held_out_changes_
     np.testing.assert_allclose(fair.held_out_group_errors_, held_out)
 
@@ -182,7 +182,7 @@ def test_targets_by_class(session, kind, notion):
     moments = GroupMoments.from_spark(
         spark, sensitive_features="sex", features=COLUMNS, target="ill"
     )
-    model = kind(1, notion=notion).fit_moments(moments)
+    model = kind(1, notion=notion).fit(moments)
     expected = kind(1, notion=notion).fit(X, ill, sensitive_features=SEX)
     np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)
     scores = model.transform_spark(spark, features=COLUMNS, keep="ill").toPandas()
@@ -193,7 +193,7 @@ def test_targets_by_class(session, kind, notion):
 def test_targets_of_numbers(session):
     spark = session.createDataFrame(pd.DataFrame(X, columns=COLUMNS).assign(sex=SEX)).repartition(5)
     moments = GroupMoments.from_spark(spark, sensitive_features="sex", features=COLUMNS)
-    model = FairPLS(1, notion="demographic_parity").fit_moments(moments, target="e")
+    model = FairPLS(1, notion="demographic_parity").fit(moments, y="e")
     expected = FairPLS(1, notion="demographic_parity")
     expected.fit(X[:, :3], X[:, 3], sensitive_features=SEX)
     np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)

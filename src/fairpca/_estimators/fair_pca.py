@@ -150,7 +150,7 @@ class FairPCA(AnyGroups, FairProjection):
     c-FPCA                  ``FairPCA(r, constraint="no_worse")``: the same, but no error may
                             exceed the largest one under PCA
     "FairPCA"               ``MinMaxPCA(r)``: the least largest loss
-    MOFPCA                  ``SubsetFairPCA(r)``: a choice among PCA's own components
+    MOFPCA                  ``baselines.SubsetFairPCA(r)``: a choice among PCA's components
     not in it               ``FairPCA(r)``: the least largest error, then the least overall error
     ======================  ====================================================================
 

@@ -49,9 +49,9 @@ class ArrayRows(DenseRows):
 
     def __init__(self, X: Any) -> None:
         if isinstance(X, str | PathLike):
-            read = f"table = fairpca.read_table({str(X)!r}, sensitive_features='sex')"
-            problem = f"X={str(X)!r} is a text, not a table of numbers"
-            raise TypeError(f"{problem}; write {read} and pass table.data, or call fit_files.")
+            problem = f"X={str(X)!r} is a string, not a table of numbers"
+            read = f"polars.read_csv({str(X)!r})"
+            raise TypeError(f"{problem}; read the file first, for example with {read}.")
         if hasattr(X, "collect"):
             kind = type(X).__name__
             raise TypeError(f"X is a {kind}, which holds no rows yet; pass X.collect().")
@@ -177,7 +177,7 @@ def numeric_columns(X: Any) -> FrameRows | None:
     if not isinstance(frame, nw.DataFrame):
         return None
     numeric = [name for name, kind in frame.schema.items() if kind.is_numeric()]
-    return FrameRows(frame.select(numeric)) if numeric else None
+    return FrameRows(frame.select([nw.col(name) for name in numeric])) if numeric else None
 
 
 def dense_blocks(rows: Rows) -> Iterator[tuple[slice, NDArray[Any]]]:
@@ -187,6 +187,11 @@ def dense_blocks(rows: Rows) -> Iterator[tuple[slice, NDArray[Any]]]:
         place = slice(start, min(start + size, rows.n_rows))
         block: Any = rows.block(place.start, place.stop)
         yield place, block.toarray() if isinstance(rows, SparseRows) else block
+
+
+def dense(X: Any) -> Array:
+    """Rows as one new array of float64."""
+    return np.concatenate([np.array(block, np.float64) for _, block in dense_blocks(as_rows(X))])
 
 
 def refuse_non_finite(rows: Rows) -> None:

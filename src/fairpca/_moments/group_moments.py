@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from copy import copy
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -39,11 +40,13 @@ from fairpca._input.labels import (
 )
 from fairpca._input.rows import NumericTarget, Rows, as_rows, join_targets
 from fairpca._input.stream import Stream, open_input
+from fairpca._input.units import Units, encode_units, how_many, smallest
 from fairpca._moments.accumulate import accumulate
 from fairpca._moments.few_rows import FewRows, are_few, combined
 from fairpca._moments.operand import Operand
 from fairpca._moments.sums import Sums
 from fairpca._typing import Array, Center, Codes, Label, Labels, Mask
+from fairpca.exceptions import NotEnoughRows
 
 _NOTHING = Sums.combined(0, 0, [])
 NEVER = -1  # the fold of rows that are never left out
@@ -67,6 +70,8 @@ class GroupMoments:
         Number of columns, 0 while empty; the last ``n_targets`` are targets of :class:`FairPLS`.
     feature_names : list of str or None
         Column names, when the rows came from data frames or files.
+    n_units : ndarray of shape (k,)
+        The number of units of each group; their rows, where no units were passed.
     n_dropped : int
         Number of rows left out because of missing values, where that was asked for.
 
@@ -96,6 +101,7 @@ class GroupMoments:
         self._cells: Codes = np.empty((3, 0), np.intp)  # fold, outcome and group of each entry
         self._rule: FoldRule | None = None
         self._seen = Counter[Label]()  # rows of each group that the rule has counted
+        self._units: dict[Label, Units] | None = None  # of each group; None: rows are the units
 
     @classmethod
     def from_data(
@@ -105,6 +111,7 @@ class GroupMoments:
         sample_weight: Any = None,
         target: Any = None,
         *,
+        units: Any = None,
         folds: int | ArrayLike | None = None,
         fold_seed: int = 0,
         max_groups: int | None = None,
@@ -122,6 +129,9 @@ class GroupMoments:
             Non-negative weights; a row of weight 2 counts twice.
         target : array-like of shape (n_samples,), optional
             The class of each row, for moments by outcome (:class:`BlindPCA`, :class:`FairPLS`).
+        units : array-like of shape (n_samples,), optional
+            Whose row each is: rows with the same label belong to one person, say, and stay in one
+            fold. A row without a label is a unit by itself. By default every row is.
         folds : int or array-like of shape (n_samples,), optional
             The number of folds, or the fold of each row, for moments by fold (:class:`FairPCACV`).
         fold_seed : int, default=0
@@ -131,71 +141,14 @@ class GroupMoments:
             are refused; :meth:`update` takes any.
         """
         rule = check_folds(folds, fold_seed)
-        given = open_input(X, sensitive_features, sample_weight, target)
+        given = open_input(X, sensitive_features, sample_weight, target, units)
         if isinstance(given.X, Stream) or is_dask(given.X) or is_dask(given.sensitive_features):
-            moments = cls().update(*given[:4], folds=rule)
+            moments = cls().update(*given[:4], units=given.units, folds=rule)
             check_group_labels(moments.groups, moments.counts, max_groups)
             return moments
         rows = as_rows(given.X)
         groups = encode_few_groups(given.sensitive_features, rows, max_groups)
-        return moments_of_rows(rows, groups, given.sample_weight, given.y, rule)
-
-    @classmethod
-    def from_files(
-        cls,
-        data: Any,
-        *,
-        sensitive_features: str | Sequence[str],
-        features: Sequence[str] | None = None,
-        sample_weight: str | None = None,
-        target: str | None = None,
-        drop: str | Sequence[str] = (),
-        drop_missing: bool = False,
-        query: str | None = None,
-        encoding: str | None = None,
-        decimal: str | None = None,
-        header: bool = True,
-        sheet: str | None = None,
-        missing_values: str | Sequence[str] = (),
-        progress: Callable[[float], object] | None = None,
-        folds: int | None = None,
-        fold_seed: int = 0,
-    ) -> GroupMoments:
-        """Moments of the rows of files or of a query, read once in constant memory.
-
-        Needs the extra ``fairpca[files]``.
-
-        Parameters
-        ----------
-        data : str, path or list of them
-            CSV, TSV, Parquet or Arrow (IPC, Feather) files, or a folder or pattern of one of these
-            kinds, whose ``key=value`` subfolders are columns of text; a DuckDB database; or a
-            query, a text that begins with SELECT, WITH or FROM.
-        sensitive_features : str or list of str
-            The column of group labels; several are crossed. In text files every label is text, so
-            01 and 1 are two groups.
-        features : list of str, optional
-            The features, numbers or booleans. By default all numeric columns without another role;
-            row numbers, and columns called ``id`` or the like, are left out with a warning.
-        sample_weight, target : str, optional
-            Columns of non-negative weights, and of outcomes, which are classes.
-        drop_missing : bool, default=False
-            Leave out rows with missing values; by default an error says where they are.
-        drop, query, encoding, decimal, header, sheet, missing_values
-            As for :func:`~fairpca.read_table`.
-        progress : callable, optional
-            Called with the fraction done, rising to 1.
-        folds, fold_seed : int, optional
-            As for :meth:`from_data`.
-        """
-        from fairpca.cli.columns.prepare import moments_of_table
-
-        columns: dict[str, Any] = {"sensitive_features": sensitive_features, "features": features}
-        columns |= {"sample_weight": sample_weight, "target": target, "drop_missing": drop_missing}
-        reading: dict[str, Any] = {"query": query, "encoding": encoding, "decimal": decimal}
-        reading |= {"header": header, "sheet": sheet, "missing_values": missing_values}
-        rule = None if folds is None else FoldRule(folds, fold_seed)
-        return moments_of_table(data, reading, progress, rule, drop=drop, **columns)
+        return moments_of_rows(rows, groups, given.sample_weight, given.y, rule, units=given.units)
 
     @classmethod
     def from_spark(
@@ -218,8 +171,16 @@ class GroupMoments:
         Parameters
         ----------
         frame : pyspark.sql.DataFrame
-        sensitive_features, features, sample_weight, target, drop_missing, folds, fold_seed
-            As for :meth:`from_files`; for folds, rows are counted in each partition.
+        sensitive_features : str or list of str
+            The column of group labels; several are crossed.
+        features : list of str, optional
+            The features, numbers or booleans. By default all numeric columns without another role.
+        sample_weight, target : str, optional
+            Columns of non-negative weights, and of outcomes, which are classes.
+        drop_missing : bool, default=False
+            Leave out rows with missing values; by default an error says where they are.
+        folds, fold_seed : int, optional
+            As for :meth:`from_data`; rows are counted in each partition.
         """
         from fairpca._tables.spark import moments_of_spark
 
@@ -235,6 +196,7 @@ class GroupMoments:
         sample_weight: Any = None,
         target: Any = None,
         *,
+        units: Any = None,
         folds: int | FoldRule | ArrayLike | None = None,
         fold_seed: int = 0,
     ) -> GroupMoments:
@@ -243,7 +205,7 @@ class GroupMoments:
         When the rows are refused (missing values, wrong columns) nothing has been added.
         """
         rule = check_folds(folds, fold_seed)
-        given = open_input(X, sensitive_features, sample_weight, target)
+        given = open_input(X, sensitive_features, sample_weight, target, units)
         if isinstance(given.X, Stream):
             vars(self).update(vars(moments_of_stream(given.X, rule, before=self)))
             return self
@@ -254,7 +216,7 @@ class GroupMoments:
         else:
             rows = as_rows(given.X)
             groups, weights = given.sensitive_features, given.sample_weight
-            part = moments_of_rows(rows, groups, weights, given.y, rule, self)
+            part = moments_of_rows(rows, groups, weights, given.y, rule, self, units=given.units)
         vars(self).update(vars(self.merge(part)))  # one step that an interrupt cannot divide
         return self
 
@@ -274,6 +236,8 @@ class GroupMoments:
                 merged.outcomes = union(self.outcomes, other.outcomes)
             merged._add_up([(m._sums, m._cells_among(merged)) for m in (self, other)])
             merged._seen = self._seen + other._seen
+            if self._units is not None and other._units is not None:
+                merged._units = _united([*self._units.items(), *other._units.items()])
         merged.n_dropped = self.n_dropped + other.n_dropped
         return merged
 
@@ -285,12 +249,13 @@ class GroupMoments:
         for what, kinds in {
             "number of targets": [str(m.n_targets) for m in both],
             "outcomes": ["none" if m.outcomes is None else "classes" for m in both],
+            "units": ["none" if m._units is None else "labels" for m in both],
             "folds": [str(m._rule or ("numbered folds" if m.n_folds else "none")) for m in both],
         }.items():
             if kinds[0] != kinds[1]:
                 raise ValueError(
                     f"merge needs moments with the same {what}, got {kinds[0]} and {kinds[1]}; "
-                    "pass the same kind of y (or target), folds and fold_seed with every block."
+                    "pass the same kind of y (or target), units, folds and fold_seed each time."
                 )
 
     @property
@@ -303,13 +268,21 @@ class GroupMoments:
     # -- axes --------------------------------------------------------------------------------------
 
     def _add_axes(
-        self, codes: Codes, target: Any, folds: FoldRule | Codes | None, seen: Counter[Label]
+        self,
+        codes: Codes,
+        target: Any,
+        folds: FoldRule | Codes | None,
+        seen: Counter[Label],
+        units: Units | None = None,
     ) -> Codes:
         """Make a cell of each fold, outcome and group that occur; returns the cell of each row."""
         n, outcomes, numbers = len(codes), np.zeros(len(codes), np.intp), np.full(len(codes), NEVER)
         if target is not None:
             outcomes, self.outcomes = encode_outcomes(target, n)
-        if isinstance(folds, FoldRule):
+        if isinstance(folds, FoldRule) and units is not None:
+            self._rule = replace(folds, by_unit=True)
+            numbers = self._rule.folds_of_units(units)
+        elif isinstance(folds, FoldRule):
             labels = self.groups.tolist()
             before = np.array([seen[label] for label in labels], np.intp)
             numbers, self._rule = folds.folds_of(codes, before), folds
@@ -381,6 +354,11 @@ class GroupMoments:
         rest, left_out = self._take(~inside), self._take(inside)
         return rest._keep(outcomes=True), left_out._keep(outcomes=True)
 
+    def _sums_by_fold(self) -> list[Sums | FewRows]:
+        """The sums by group of rows that are never left out, and then of each fold that has any."""
+        folds = self._cells[_FOLD]
+        return [self._take(folds == fold)._group_sums() for fold in [NEVER, *self._folds()]]
+
     def _folds(self) -> dict[int, Array]:
         """For each fold that holds rows, the number and the total weight of each group's rows."""
         folds, _, groups = self._cells
@@ -409,6 +387,9 @@ class GroupMoments:
         renamed._seen = Counter()
         for label, n in self._seen.items():
             renamed._seen[names.get(label, label)] += n
+        if self._units is not None:
+            own = [(names.get(label, label), units) for label, units in self._units.items()]
+            renamed._units = _united(own)
         renamed._add_up([(self._sums, cells)])
         return renamed
 
@@ -436,6 +417,14 @@ class GroupMoments:
         """Number of rows of each group with a positive weight."""
         rows = np.bincount(self._cells[_GROUP], self._sums.rows, minlength=len(self.groups))
         return rows.astype(np.int64)
+
+    @property
+    def n_units(self) -> NDArray[np.int64]:
+        """Number of units of each group, exact up to some thousands; see ``units``."""
+        if self._units is None:
+            return self.counts
+        sizes = [how_many(self._units[label]) for label in self.groups.tolist()]
+        return np.array(sizes, np.int64)
 
     @property
     def weights(self) -> Array:
@@ -492,7 +481,8 @@ class GroupMoments:
         alone = (total.rows == 1) & compared
         if center == "group" and alone.any():
             problem = f"groups {self.groups[alone].tolist()} have a single row, so no variance here"
-            raise ValueError(f"{problem}; use center='overall', or merge them with other groups.")
+            merged = "use center='overall', or merge them with other groups"
+            raise NotEnoughRows(f"{problem}; {merged}.")
         return total
 
     def __copy__(self) -> GroupMoments:
@@ -519,6 +509,7 @@ def moments_of_rows(
     folds: FoldRule | Codes | None,
     before: GroupMoments | None = None,
     part: bool = False,
+    units: Any = None,
 ) -> GroupMoments:
     """Moments of all rows in one pass; ``before`` are those of the rows that came before.
 
@@ -530,16 +521,32 @@ def moments_of_rows(
         rows, target = join_targets(rows, target), None
     weights = check_sample_weight(sample_weight, rows.n_rows, may_be_zero)
     codes, labels = encode_groups(groups, rows.n_rows)
+    numbers = None
+    if units is not None:
+        numbers = encode_units(units, rows.n_rows, before=int(before.counts.sum()))
     moments = GroupMoments()
     moments.groups, moments.n_features = labels, rows.n_features
     moments.feature_names, moments.n_targets = rows.feature_names, rows.n_targets
     k = len(labels)
     moments._cells = np.stack([np.full(k, NEVER), np.zeros(k, np.intp), np.arange(k)])
+    cells = codes
     if target is not None or folds is not None:
-        codes = moments._add_axes(codes, target, folds, before._seen)
+        cells = moments._add_axes(codes, target, folds, before._seen, numbers)
+    if numbers is not None:
+        counted = weights is None or weights > 0
+        of_groups = [numbers[(codes == g) & counted] for g in range(k)]
+        moments._units = _united(list(zip(labels.tolist(), of_groups, strict=True)))
     sum_up = FewRows.of if are_few(rows.n_rows, rows.n_features) else accumulate
-    moments._sums = sum_up(rows, codes, moments._cells.shape[1], weights)
+    moments._sums = sum_up(rows, cells, moments._cells.shape[1], weights)
     return moments
+
+
+def _united(parts: Sequence[tuple[Label, Units]]) -> dict[Label, Units]:
+    """What is kept of the units of each group, which may occur in several parts."""
+    of_groups: dict[Label, list[Units]] = {}
+    for label, units in parts:
+        of_groups.setdefault(label, []).append(units)
+    return {label: smallest(np.concatenate(units)) for label, units in of_groups.items()}
 
 
 def moments_of_stream(
@@ -561,7 +568,9 @@ def moments_of_stream(
             y = target(batch.y, moments)
             groups, weights = batch.sensitive_features, batch.sample_weight
             try:
-                part = moments_of_rows(batch.X, groups, weights, y, folds, moments, part=True)
+                part = moments_of_rows(
+                    batch.X, groups, weights, y, folds, moments, part=True, units=batch.units
+                )
             except (TypeError, ValueError) as error:
                 place = f"in the batch that begins with row {first} of X"
                 raise type(error)(f"{place}: {error}") from error
