@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 from sklearn.decomposition import PCA
 
-from benchmarks._harness import DOCS
+from benchmarks._harness import DOCS, write_pages
 from fairpca import BlindPCA, FairPCA, GroupMoments, MinMaxPCA, WelfarePCA
 from fairpca.baselines import MultiplicativeWeightsPCA, RobustFairPCA, SubsetFairPCA
 from fairpca.datasets import load_rand_health
@@ -78,6 +78,7 @@ def main(arguments=None):
             writer = csv.DictWriter(stream, list(table[0]), lineterminator="\n")
             writer.writeheader()
             writer.writerows(table)
+        write_pages()
 
 
 if __name__ == "__main__":

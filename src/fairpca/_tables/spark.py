@@ -38,7 +38,7 @@ try:
     from pyspark.sql.types import StructType
 except ImportError as error:
     raise ImportError(
-        "Spark data frames need pyspark; install it with pip install 'fairpca[spark]'."
+        "Spark data frames need pyspark; install it with pip install pyspark pyarrow."
     ) from error
 
 _SOURCE = "the Spark frame"
