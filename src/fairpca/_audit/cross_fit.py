@@ -64,17 +64,11 @@ class People(Folds):
     ``given`` holds groups, sample_weight, y and pos_label. ``cv`` is a rule for folds, or a
     splitter whose first repeat is used. ``before`` holds the unfitted steps before the projection:
     the first one takes X, and ``values`` are the rows as they enter the projection. ``with_y`` fits
-    it to y as well. ``many_groups`` says that the groups are meant to be many.
+    it to y as well.
     """
 
     def __init__(
-        self,
-        X: Any,
-        given: Sequence[Any],
-        cv: Any,
-        before: Pipeline | None,
-        with_y: bool = False,
-        many_groups: bool = False,
+        self, X: Any, given: Sequence[Any], cv: Any, before: Pipeline | None, with_y: bool = False
     ) -> None:
         groups, sample_weight, y, pos_label = given
         if groups is None:
@@ -88,8 +82,7 @@ class People(Folds):
             X = X.tocsr() if hasattr(X, "tocsr") else dense(X)
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         codes, known = labels.encode_groups(groups, n)
-        if not many_groups:
-            checks.check_not_continuous(known, np.bincount(codes), "pass groups as text")
+        checks.refuse_continuous(known, np.bincount(codes))
         if (table := rows or numeric_columns(X)) is not None and table.feature_names is not None:
             labels.warn_of_group_columns(table, groups)
         weights = checks.check_sample_weight(sample_weight, n)
@@ -302,8 +295,7 @@ def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> Subs
         deviations = np.sqrt(np.diag(C))
         scale = np.where(standardize & (deviations > 0), deviations, 1.0)
         return Subspace(np.linalg.eigh(C / np.outer(scale, scale))[1].T[::-1][:rank], mean, scale)
-    many = len(moments.groups)  # the audited estimator has already accepted this number
-    pca = FairPCA(rank, alpha=1.0, standardize=standardize, max_groups=many)
+    pca = FairPCA(rank, alpha=1.0, standardize=standardize)
     return Subspace.of(fit_quietly(pca, moments))
 
 

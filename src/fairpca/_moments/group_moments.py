@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairpca._input.checks import (
-    MOST_GROUPS,
     check_feature_names,
-    check_group_labels,
     check_group_weights,
     check_n_features,
     check_sample_weight,
+    refuse_continuous,
+    refuse_ids,
 )
 from fairpca._input.device import is_dask
 from fairpca._input.folds import FoldRule, check_folds
@@ -114,7 +114,6 @@ class GroupMoments:
         units: Any = None,
         folds: int | ArrayLike | None = None,
         fold_seed: int = 0,
-        max_groups: int | None = None,
     ) -> GroupMoments:
         """Moments of the rows of X.
 
@@ -136,18 +135,19 @@ class GroupMoments:
             The number of folds, or the fold of each row, for moments by fold (:class:`FairPCACV`).
         fold_seed : int, default=0
             Another seed gives other folds.
-        max_groups : int, optional
-            Take up to this many groups. By default more than 50, or numbers that look continuous,
-            are refused; :meth:`update` takes any.
+
+        Numbers that look continuous, and labels that mostly name a single row, are refused;
+        :meth:`update` takes any.
         """
         rule = check_folds(folds, fold_seed)
         given = open_input(X, sensitive_features, sample_weight, target, units)
         if isinstance(given.X, Stream) or is_dask(given.X) or is_dask(given.sensitive_features):
             moments = cls().update(*given[:4], units=given.units, folds=rule)
-            check_group_labels(moments.groups, moments.counts, max_groups)
+            refuse_continuous(moments.groups, moments.counts)
+            refuse_ids(moments.groups, moments.counts)
             return moments
         rows = as_rows(given.X)
-        groups = encode_few_groups(given.sensitive_features, rows, max_groups)
+        groups = encode_few_groups(given.sensitive_features, rows)
         return moments_of_rows(rows, groups, given.sample_weight, given.y, rule, units=given.units)
 
     @classmethod
@@ -622,8 +622,8 @@ def moments_of_stream(
                 place = f"in the batch that begins with row {first} of X"
                 raise type(error)(f"{place}: {error}") from error
             moments = moments.merge(part)
-            if len(moments.groups) > MOST_GROUPS:  # before their matrices fill the memory
-                check_group_labels(moments.groups, moments.counts, None)
+            refuse_continuous(moments.groups, moments.counts)  # before matrices fill the memory
+            refuse_ids(moments.groups, moments.counts)
             first += batch.X.n_rows
     refuse_no_rows(moments)
     return moments
