@@ -4,6 +4,10 @@
 fits again and lists every fit whose result differs by more than rounding. Run ``save`` on the code
 that is trusted, ``compare`` on the code that was changed. What differs must be explained: a wrong
 answer that was mended, or another projection that is exactly as good.
+
+A fit is known by the name that it had when it was stored. Where an estimator or a default has
+another name since then, ``RENAMED`` and ``DEFAULTS`` say how the same fit is asked for. A fit that
+fails differs; none is left out.
 """
 
 from __future__ import annotations
@@ -12,17 +16,37 @@ import argparse
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
-from inspect import signature
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 import fairpca
-from fairpca import GroupMoments
+from fairpca import GroupMoments, baselines
 
 TOLERANCE = 1e-7  # of the largest error under PCA
 FIGURES = ("group_errors_", "reconstruction_error_", "pca_group_errors_", "disparity_")
+
+#: Estimator and options as they were stored -> as they are now.
+RENAMED = {("MinMaxPCA", "solver", "multiplicative_weights"): "MultiplicativeWeightsPCA"}
+#: Defaults as they were when the fits were stored.
+DEFAULTS = {"MinMaxPCA": {"center": "overall"}, "MultiplicativeWeightsPCA": {"center": "overall"}}
+
+
+def estimator(name: str, options: dict[str, Any]) -> Any:
+    """The estimator that had this name and these options when the fits were stored."""
+    options = dict(options)
+    for (old, option, value), new in RENAMED.items():
+        if name == old and options.get(option) == value:
+            name = new
+            del options[option]
+    home = fairpca if name in fairpca.__all__ else baselines
+    return getattr(home, name)(**{**DEFAULTS.get(name, {}), **options})
+
+
+def fit(name: str, options: dict[str, Any], X: Any, g: Any, **more: Any) -> Any:
+    return estimator(name, options).fit(X, sensitive_features=g, **more)
 
 
 def people(seed: int, n: int, d: int, k: int, kind: str = "rotated") -> tuple:
@@ -41,14 +65,6 @@ def people(seed: int, n: int, d: int, k: int, kind: str = "rotated") -> tuple:
 
 def fits() -> Iterator[tuple[str, Callable[[], object]]]:
     """Names and fits."""
-
-    def fit(name, options, X, g, **more):
-        Estimator = getattr(fairpca, name)
-        known = signature(Estimator).parameters
-        if set(options) - set(known):
-            return None
-        return Estimator(**options).fit(X, sensitive_features=g, **more)
-
     two = [
         {},
         {"constraint": "no_worse"},
@@ -119,8 +135,8 @@ def fits() -> Iterator[tuple[str, Callable[[], object]]]:
         "float32": lambda: fit("FairPCA", {"n_components": 4}, X.astype(np.float32), g),
         "sparse": lambda: fit("FairPCA", {"n_components": 4}, csr_array(X * (X > 1)), g),
         "offset": lambda: fit("FairPCA", {"n_components": 4}, X + 1e6, g),
-        "moments": lambda: fairpca.FairPCA(4).fit_moments(GroupMoments.from_data(X, g)),
-        "merged": lambda: fairpca.FairPCA(4).fit_moments(
+        "moments": lambda: from_moments(GroupMoments.from_data(X, g)),
+        "merged": lambda: from_moments(
             GroupMoments.from_data(X[:99], g[:99]).merge(GroupMoments.from_data(X[99:], g[99:]))
         ),
         "fraction": lambda: fit("FairPCA", {"n_components": 0.8}, X, g),
@@ -157,16 +173,20 @@ def fits() -> Iterator[tuple[str, Callable[[], object]]]:
         yield f"source: {name}", run
 
 
+def from_moments(moments: GroupMoments) -> object:
+    """A fit to moments."""
+    return fairpca.FairPCA(4).fit_moments(moments)
+
+
 def from_file(kind: str, X, g) -> object:
     """A fit to a file."""
     import polars
 
     frame = polars.DataFrame({f"x{j}": column for j, column in enumerate(X.T)} | {"g": g})
-    word = "group" if "group" in signature(fairpca.FairPCA.fit_files).parameters else None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"people.{kind}")
         getattr(frame, f"write_{kind}")(path)
-        return fairpca.FairPCA(4).fit_files(path, **{word or "sensitive_features": "g"})
+        return fairpca.FairPCA(4).fit_files(path, sensitive_features="g")
 
 
 def results() -> dict[str, np.ndarray]:
@@ -180,8 +200,6 @@ def results() -> dict[str, np.ndarray]:
             except Exception as error:
                 found[f"{name}|error"] = np.array(type(error).__name__)
                 continue
-        if fitted is None:
-            continue
         for figure in FIGURES:
             found[f"{name}|{figure}"] = np.asarray(getattr(fitted, figure), float)
         U = fitted.components_
@@ -215,14 +233,24 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     options = parser.parse_args()
     found = results()
-    n_fits = len({key.split("|")[0] for key in found})
+    fitted = names_of(found)
     if options.verb == "save":
         np.savez(options.file, **found)
-        print(f"{n_fits} fits")
+        print(f"{len(fitted)} fits")
         return
     with np.load(options.file) as stored:
-        lines = compare(dict(stored), found)
-    print("\n".join([*lines, f"{n_fits} fits, {len(lines)} figures differ"]))
+        before = dict(stored)
+    lines = compare(before, found)
+    not_stored = fitted - names_of(before)
+    lines += [f"{name}: is not in the file" for name in sorted(not_stored)]
+    n_compared = len(fitted & names_of(before))
+    counts = f"{len(names_of(before))} fits stored, {n_compared} compared"
+    print("\n".join([*lines, f"{counts}, {len(lines)} figures differ"]))
+
+
+def names_of(figures: dict[str, np.ndarray]) -> set[str]:
+    """The names of the fits."""
+    return {key.split("|")[0] for key in figures}
 
 
 if __name__ == "__main__":

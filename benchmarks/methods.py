@@ -14,15 +14,8 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from benchmarks._harness import DOCS
-from fairpca import (
-    BlindPCA,
-    FairPCA,
-    GroupMoments,
-    MinMaxPCA,
-    RobustFairPCA,
-    SubsetFairPCA,
-    WelfarePCA,
-)
+from fairpca import BlindPCA, FairPCA, GroupMoments, MinMaxPCA, WelfarePCA
+from fairpca.baselines import MultiplicativeWeightsPCA, RobustFairPCA, SubsetFairPCA
 from fairpca.datasets import load_rand_health
 from fairpca.metrics import group_reconstruction_errors, row_reconstruction_errors
 
@@ -37,8 +30,8 @@ METHODS = {
     ),
     'MinMaxPCA(5, criterion="error")': MinMaxPCA(RANK, criterion="error"),
     "MinMaxPCA(5)": MinMaxPCA(RANK),
-    'MinMaxPCA(5, solver="multiplicative_weights")': MinMaxPCA(
-        RANK, solver="multiplicative_weights"
+    'MultiplicativeWeightsPCA(5, center="overall")': MultiplicativeWeightsPCA(
+        RANK, center="overall"
     ),
     "WelfarePCA(5, inequality_aversion=0)": WelfarePCA(RANK, inequality_aversion=0),
     "WelfarePCA(5, inequality_aversion=1)": WelfarePCA(RANK),

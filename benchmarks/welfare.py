@@ -13,8 +13,9 @@ from sklearn.decomposition import PCA
 
 from benchmarks._harness import DOCS, race, row, run_cases
 from benchmarks.many_groups import fit, made_data
-from fairpca import GroupMoments, RobustFairPCA, WelfarePCA
-from fairpca._problems.problems import RobustProblem
+from fairpca import GroupMoments, WelfarePCA
+from fairpca.baselines import RobustFairPCA
+from fairpca.baselines._robust import RobustProblem
 from fairpca.datasets import load_rand_health
 
 TABLE = DOCS / "benchmarks_welfare.csv"

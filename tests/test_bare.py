@@ -23,7 +23,6 @@ from fairpca import (
     FairPCA,
     GroupMoments,
     MinMaxPCA,
-    SubsetFairPCA,
     WelfarePCA,
     audit,
     datasets,
@@ -33,6 +32,7 @@ from fairpca import (
     tradeoff_path,
 )
 from fairpca.__main__ import main
+from fairpca.baselines import MultiplicativeWeightsPCA, SubsetFairPCA
 
 #: Whatever the extras install.
 OPTIONAL = [
@@ -85,7 +85,7 @@ def test_public_names(name):
 TWO_GROUPS = [
     FairPCA(2, alpha=0.7),
     FairPCA(2, solver="golden"),
-    MinMaxPCA(2, solver="multiplicative_weights"),
+    MultiplicativeWeightsPCA(2),
     SubsetFairPCA(2),
 ]
 ANY_GROUPS = [

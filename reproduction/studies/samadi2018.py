@@ -5,6 +5,7 @@ from __future__ import annotations
 from sklearn.utils import Bunch
 
 from fairpca import GroupMoments, MinMaxPCA
+from fairpca.baselines import MultiplicativeWeightsPCA
 from fairpca.datasets import load_tcred
 from reproduction.claims import Claim
 from reproduction.studies.comparison import Figure, Study, agreement, finding_of, printed
@@ -20,7 +21,7 @@ def _run_price(rows: Bunch, progress: Progress) -> tuple[list[Figure], list[Clai
     for r in range(1, rows.data.shape[1]):
         progress(f"r = {r}", r / rows.data.shape[1])
         exact = MinMaxPCA(r, center="group").fit_moments(moments)
-        iterated = MinMaxPCA(r, center="group", solver="multiplicative_weights")
+        iterated = MultiplicativeWeightsPCA(r)
         largest = float(iterated.fit_moments(moments).group_losses_.max())
         least = float(exact.group_losses_.max())
         excess.append(largest / least - 1)

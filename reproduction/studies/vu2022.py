@@ -5,7 +5,8 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
-from fairpca import GroupMoments, RobustFairPCA
+from fairpca import GroupMoments
+from fairpca.baselines import RobustFairPCA
 from reproduction.claims import Claim
 from reproduction.studies.comparison import Figure, Study, agreement, finding_of, printed
 from reproduction.study_data import load_vu

@@ -25,11 +25,10 @@ from fairpca import (
     GroupEraser,
     GroupMoments,
     MinMaxPCA,
-    RobustFairPCA,
-    SubsetFairPCA,
     WelfarePCA,
     audit,
 )
+from fairpca.baselines import RobustFairPCA, SubsetFairPCA
 from fairpca.datasets import load_checkup
 
 QUICK = {"n_points": 2, "ranks": [1, 2]}

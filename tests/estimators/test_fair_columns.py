@@ -352,3 +352,15 @@ def test_saved_and_loaded(tmp_path):
     kept = again.transform(X)
     np.testing.assert_array_equal(kept, fair.transform(X))
     np.testing.assert_array_equal(again.inverse_transform(kept), fair.inverse_transform(kept))
+
+
+@pytest.mark.parametrize("max_subsets", [0, 1000])
+@pytest.mark.parametrize("unit", [1e58, 1e-58])
+def test_units_do_not_matter(unit, max_subsets):
+    X, groups = people()
+    fair, other = FairColumns(3, max_subsets=max_subsets), FairColumns(3, max_subsets=max_subsets)
+    fair.fit(X, sensitive_features=groups)
+    other.fit(X * unit, sensitive_features=groups)
+    assert other.columns_.tolist() == fair.columns_.tolist()
+    np.testing.assert_allclose(other.group_errors_ / unit**2, fair.group_errors_, rtol=1e-9)
+    np.testing.assert_allclose(other.rebuild_map_, fair.rebuild_map_, atol=1e-9)

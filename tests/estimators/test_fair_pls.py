@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairpca import BlindPCA, FairPLS, GroupMoments, load_model
+from fairpca import BlindPCA, FairPLS, GroupEraser, GroupMoments, load_model
 
 NAMES = list("abcdefgh")
 
@@ -416,3 +417,83 @@ def test_moments_without_classes_are_refused():
     moments = GroupMoments.from_data(X, groups, folds=5)
     with pytest.raises(ValueError, match="y"):
         FairPLS(2).fit_moments(moments)
+
+
+def redundant(d, seed=0, sizes=(40, 30, 20)):
+    """Columns, the same ones twice in units in which distances stay, groups and a target."""
+    A, groups = make_groups(sizes, d=d, seed=seed)
+    rng = np.random.default_rng(seed)
+    turned = np.linalg.qr(rng.normal(size=(2 * d, 2 * d)))[0][:d]
+    return A, A @ turned, turned, groups, A.sum(axis=1) + rng.normal(size=len(A))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.9])
+@pytest.mark.parametrize(("d", "r"), [(2, 1), (4, 1), (4, 2)])
+@pytest.mark.parametrize("seed", range(3))
+def test_redundant_columns_change_nothing(seed, d, r, share):
+    A, X, turned, groups, y = redundant(d, seed)
+    least = FairPLS(r, notion=None).fit(A, y, sensitive_features=groups).mean_gap_
+    if d == 2:  # the groups take up the whole plane
+        D = np.array([A[groups == g].mean(axis=0) - A.mean(axis=0) for g in np.unique(groups)])
+        least = np.linalg.eigvalsh(D.T @ (D * (np.array([40, 30, 20]) / 90)[:, None]))[0] / share
+        least *= 1 + share
+    fair = FairPLS(r, max_mean_gap=share * least)
+    expected = clone(fair).fit(A, y, sensitive_features=groups)
+    fair.fit(X, y, sensitive_features=groups)
+    np.testing.assert_allclose(fair.target_r2_, expected.target_r2_, rtol=1e-6)
+    assert same_span(fair.components_, expected.components_ @ turned)
+    assert fair.mean_gap_ <= share * least
+
+
+def test_names_of_groups_do_not_matter_where_columns_are_redundant():
+    A, _, _, groups, y = redundant(2)
+    X = np.hstack([A, A])
+    budget = 1.5 * FairPLS(1, notion=None).fit(X, y, sensitive_features=groups).mean_gap_
+    fits = []
+    for order in permutations(["g0", "g1", "g2"]):
+        renamed = np.array(order)[np.unique(groups, return_inverse=True)[1]]
+        fits.append(FairPLS(1, max_mean_gap=budget).fit(X, y, sensitive_features=renamed))
+    for fair in fits:
+        np.testing.assert_allclose(fair.components_, fits[0].components_, atol=1e-9)
+        np.testing.assert_allclose(fair.components_[:, :2], fair.components_[:, 2:], atol=1e-9)
+
+
+def test_more_components_than_the_rows_span():
+    _, X, _, groups, y = redundant(4)
+    plain = FairPLS(4, notion=None).fit(X, y, sensitive_features=groups)
+    for options in ({"notion": None}, {"max_mean_gap": 1.1 * plain.mean_gap_}, {}):
+        fair = FairPLS(6, **options).fit(X, y, sensitive_features=groups)
+        np.testing.assert_allclose(fair.components_ @ fair.components_.T, np.eye(6), atol=1e-12)
+        varying = fair.explained_variance_ > 1e-12
+        assert varying.sum() == (2 if options == {} else 4)
+    hidden = FairPLS(2).fit(X, y, sensitive_features=groups)
+    assert fair.target_r2_ == pytest.approx(hidden.target_r2_)
+
+
+def test_a_budget_is_used_where_hiding_leaves_nothing_to_explain():
+    X, groups = make_groups((90, 60), d=4)
+    y = groups == groups[0]
+    fair = FairPLS(1, max_mean_gap=0.01).fit(X, y, sensitive_features=groups)
+    assert fair.mean_gap_ == pytest.approx(0.01, rel=1e-6)
+    assert fair.target_r2_ > 1e-4
+
+
+@pytest.mark.parametrize("estimator", [FairPLS(1), BlindPCA(1, notion="equal_opportunity")])
+def test_one_class_of_positive_weight(estimator):
+    X, groups, y = people()
+    weights = (y == "bad").astype(float)
+    with pytest.raises(ValueError, match=r"one class only \('bad'\)"):
+        estimator.fit(X, y, sensitive_features=groups, sample_weight=weights)
+
+
+@pytest.mark.parametrize("kind", [FairPLS, BlindPCA, GroupEraser])
+@pytest.mark.parametrize("notion", ["equalized_odds", "equal_opportunity"])
+def test_a_class_in_rows_of_weight_zero_does_not_count(kind, notion):
+    X, groups, y = people()
+    weights = np.ones(len(X))
+    weights[:5] = 0
+    other = np.where(weights > 0, y, "none")  # would be the positive class
+    expected = kind(notion=notion).fit(X[5:], y[5:], sensitive_features=groups[5:])
+    fair = kind(notion=notion).fit(X, other, sensitive_features=groups, sample_weight=weights)
+    np.testing.assert_allclose(fair.transform(X), expected.transform(X), atol=1e-9)
+    assert getattr(fair, "classes_", ["bad", "fair"]) == ["bad", "fair"]

@@ -20,12 +20,12 @@ from fairpca import (
     FairPLS,
     GroupMoments,
     MinMaxPCA,
-    RobustFairPCA,
     WelfarePCA,
     audit,
     audit_model,
     tradeoff_path,
 )
+from fairpca.baselines import RobustFairPCA
 from fairpca.metrics import (
     classifier_outcomes,
     group_reconstruction_errors,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairpca import BlindPCA, FairPCA, GroupMoments, MinMaxPCA, RobustFairPCA, WelfarePCA
+from fairpca import BlindPCA, FairPCA, GroupMoments, MinMaxPCA, WelfarePCA
+from fairpca.baselines import RobustFairPCA
 
 D, RANK = 640, 3
 

@@ -24,11 +24,11 @@ from fairpca import (
     GroupMoments,
     MinMaxPCA,
     ParityInfeasibleWarning,
-    SubsetFairPCA,
     WelfarePCA,
     load_model,
     tradeoff_path,
 )
+from fairpca.baselines import MultiplicativeWeightsPCA, SubsetFairPCA
 from fairpca.datasets import load_lfw, load_lsac, load_tcred
 from fairpca.metrics import group_reconstruction_errors, reconstruction_disparity
 
@@ -258,7 +258,7 @@ def test_worst_case_is_the_least_worst_case():
     for other in (FairPCA(2), MinMaxPCA(2), MinMaxPCA(2, criterion="variance")):
         other.fit(X, sensitive_features=groups)
         assert worst.group_errors_.max() <= other.group_errors_.max() + 1e-9
-    published = MinMaxPCA(2, criterion="error", solver="multiplicative_weights", n_iter=200)
+    published = MultiplicativeWeightsPCA(2, criterion="error", center="overall", n_iter=200)
     published.fit(X, sensitive_features=groups)
     bound = published.group_errors_.max() - published.duality_gap_
     assert bound <= worst.group_errors_.max() <= published.group_errors_.max() + 1e-9

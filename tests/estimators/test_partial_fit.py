@@ -10,7 +10,8 @@ import pytest
 from helpers.data import make_groups
 from sklearn.base import clone
 
-from fairpca import FairPCA, ParityInfeasibleWarning, RobustFairPCA
+from fairpca import FairPCA, ParityInfeasibleWarning
+from fairpca.baselines import RobustFairPCA
 
 
 def test_partial_fit_is_fit(two_groups):

@@ -11,15 +11,8 @@ from scipy.sparse import csr_array
 from scipy.stats import multivariate_normal
 from sklearn.decomposition import PCA
 
-from fairpca import (
-    BlindPCA,
-    FairPCA,
-    MinMaxPCA,
-    RobustFairPCA,
-    SubsetFairPCA,
-    WelfarePCA,
-    load_model,
-)
+from fairpca import BlindPCA, FairPCA, MinMaxPCA, WelfarePCA, load_model
+from fairpca.baselines import RobustFairPCA, SubsetFairPCA
 from fairpca.metrics import group_reconstruction_errors
 
 X, GROUPS = make_groups()

@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from helpers.data import make_groups
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from fairpca import BlindPCA, FairPCA, FairPLS
+from fairpca import BlindPCA, FairColumns, FairPCA, FairPCACV, FairPLS, GroupEraser, WelfarePCA
 
 
 @pytest.mark.parametrize("small_groups", ["error", "merge", "ignore"])
@@ -112,6 +113,65 @@ def test_bad_parameters(two_groups, options, error, message):
     X, groups = two_groups
     with pytest.raises(error, match=message):
         FairPCA(**{"n_components": 2, **options}).fit(X, sensitive_features=groups)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name"),
+    [
+        (FairPCA(2), "max_disparity"),
+        (FairPCA(2), "max_error_increase"),
+        (FairPCA(2), "max_group_increase"),
+        (FairPCA(2), "tol"),
+        (FairPCACV(2), "max_disparity"),
+        (FairPCACV(2), "cv"),
+        (BlindPCA(2), "max_mean_gap"),
+        (WelfarePCA(2), "inequality_aversion"),
+    ],
+)
+def test_parameters_beyond_float64(two_groups, estimator, name):
+    X, groups = two_groups
+    for value in (10**400, 10**5000):
+        with pytest.raises(ValueError, match=f"{name} is beyond"):
+            clone(estimator).set_params(**{name: value}).fit(X, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("table", [np.asarray, np.ndarray.tolist])
+def test_whole_numbers_beyond_float64(two_groups, table):
+    X, groups = two_groups
+    large = X.astype(object)
+    large[3, 1] = 10**400
+    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    columns = FairColumns(2).fit(X, sensitive_features=groups)
+    eraser = GroupEraser().fit(X, sensitive_features=groups)
+    for call in (
+        lambda: FairPCA(2).fit(table(large), sensitive_features=groups),
+        lambda: fair.transform(table(large)),
+        lambda: fair.score(table(large)),
+        lambda: fair.inverse_transform(table(large[:, :2])),
+        lambda: columns.inverse_transform(table(large[:, :2])),
+        lambda: eraser.transform(table(large)),
+    ):
+        with pytest.raises(ValueError, match="too large to compute with; divide"):
+            call()
+    with pytest.raises(TypeError, match="sample_weight"):
+        FairPCA(2).fit(X, sensitive_features=groups, sample_weight=large[:, 1])
+    with pytest.raises(ValueError, match="too large for float64"):
+        FairPLS(1).fit(X, [10**400, *range(1, len(X))], sensitive_features=groups)
+
+
+@pytest.mark.parametrize("n", [3, 100_000])  # threads of BLAS do not report what overflows
+@pytest.mark.parametrize(("kind", "largest"), [(np.float64, 1.7e308), (np.float32, 3.4e38)])
+def test_scores_beyond_floats(two_groups, kind, largest, n):
+    X, groups = two_groups
+    fair = FairPCA(6).fit(X, sensitive_features=groups)
+    for call, signs in (
+        (fair.transform, np.sign(fair.components_[0])),
+        (fair.inverse_transform, np.sign(fair.components_[:, 0])),
+    ):
+        with pytest.raises(ValueError, match="too large to compute with"):
+            call((np.tile(signs, (n, 1)) * largest).astype(kind))
+    with pytest.raises(ValueError, match="too large to compute with"):
+        fair.score_samples(np.full((n, 6), 1e200))
 
 
 def test_bad_data(two_groups):

@@ -11,17 +11,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fairpca
-from fairpca import (
-    BlindPCA,
-    FairPCA,
-    FairPLS,
-    GroupMoments,
-    MinMaxPCA,
-    RobustFairPCA,
-    SubsetFairPCA,
-    WelfarePCA,
-    metrics,
-)
+from fairpca import BlindPCA, FairPCA, FairPLS, GroupMoments, MinMaxPCA, WelfarePCA, metrics
+from fairpca.baselines import RobustFairPCA, SubsetFairPCA
 
 ESTIMATORS = [
     FairPCA(2),

@@ -23,16 +23,10 @@ from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Complement, Operand
 from fairpca._problems import linear
 from fairpca._problems.linear import least_error, least_maximum, least_spread
-from fairpca._problems.problems import (
-    FairProblem,
-    RobustProblem,
-    Rule,
-    WelfareProblem,
-    WorstOffProblem,
-)
+from fairpca._problems.problems import FairProblem, WelfareProblem, WorstOffProblem
 from fairpca._problems.solution import Solution, best_and_worst
 from fairpca._problems.status import Status
-from fairpca._solvers import solve, subset
+from fairpca._solvers import search_in_basis, solve
 from fairpca._solvers.eigenspaces import root_prediction
 from fairpca._solvers.eigenspaces.dense import Eigenspaces, eigen, is_top, values_within
 from fairpca._solvers.eigenspaces.many_features import GrowingBasis, ThinSpaces
@@ -43,13 +37,14 @@ from fairpca._solvers.many_groups.dual import minimise
 from fairpca._solvers.many_groups.pareto import EfficientFrontier, solve_pareto
 from fairpca._solvers.many_groups.spread import SpreadFrontier, solve_spread
 from fairpca._solvers.many_groups.workspace import Workspace
-from fairpca._solvers.subset import Front, exact_front, select, spea2_front
 from fairpca._solvers.two_groups.exact import solve_exact
 from fairpca._solvers.two_groups.frontier import Frontier, solve_fixed, solve_golden
-from fairpca._solvers.two_groups.robust import solve_robust
 from fairpca._solvers.two_groups.root import Sample, SubspacePath, find_crossing
 from fairpca._solvers.welfare import solve_welfare, solve_welfare_of_two
 from fairpca._solvers.worst_off import solve_minmax, solve_worst
+from fairpca.baselines import _subset
+from fairpca.baselines._robust import RobustProblem, solve_robust
+from fairpca.baselines._subset import Front, Rule, exact_front, select, spea2_front
 
 
 def products_only(monkeypatch, above=0):
@@ -64,6 +59,6 @@ def growing_bases(monkeypatch, start):
 
 def generations(monkeypatch, number):
     """SPEA2 goes through this many; it needs pymoo."""
-    from fairpca._solvers import spea2
+    from fairpca.baselines import _spea2
 
-    monkeypatch.setattr(spea2, "_GENERATIONS", number)
+    monkeypatch.setattr(_spea2, "_GENERATIONS", number)

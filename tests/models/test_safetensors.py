@@ -17,7 +17,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from fairpca import FairPCA, MinMaxPCA, SubsetFairPCA, WelfarePCA, load_model
+from fairpca import FairPCA, MinMaxPCA, WelfarePCA, load_model
+from fairpca.baselines import MultiplicativeWeightsPCA, SubsetFairPCA
 
 safetensors = pytest.importorskip("safetensors", reason="needs the model extra")
 safetensors_numpy = pytest.importorskip("safetensors.numpy")
@@ -64,7 +65,10 @@ def test_results_of_partial_fit_are_computed_before_saving(tmp_path):
     assert load_model(tmp_path / "m").status_ == "parity reached"
 
 
-@pytest.mark.parametrize("estimator", [MinMaxPCA(3), SubsetFairPCA(3), WelfarePCA(3)])
+@pytest.mark.parametrize(
+    "estimator", [MinMaxPCA(3), MultiplicativeWeightsPCA(3), SubsetFairPCA(3), WelfarePCA(3)]
+)
+@pytest.mark.filterwarnings("ignore::fairpca.LevellingDownWarning")
 def test_other_estimators_come_back_too(estimator, tmp_path):
     estimator.fit(X, sensitive_features=SEX).save(tmp_path / "m")
     again = load_model(tmp_path / "m")

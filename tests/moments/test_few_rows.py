@@ -19,10 +19,10 @@ from fairpca import (
     FairPLS,
     GroupMoments,
     MinMaxPCA,
-    SubsetFairPCA,
     audit,
     tradeoff_path,
 )
+from fairpca.baselines import SubsetFairPCA
 from fairpca.exceptions import quietly
 from fairpca.metrics import group_reconstruction_errors
 

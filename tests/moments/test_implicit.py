@@ -24,6 +24,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from fairpca import FairPCA, GroupMoments, MinMaxPCA, WelfarePCA, tradeoff_path
+from fairpca.baselines import MultiplicativeWeightsPCA
 
 D = 60
 
@@ -105,7 +106,7 @@ SEVERAL = {
     "merged": FairPCA(3, min_group_size=90, small_groups="merge"),
     "loss": MinMaxPCA(3),
     "own means": MinMaxPCA(3, center="group", relative_errors=True),
-    "weights": MinMaxPCA(3, solver="multiplicative_weights"),
+    "weights": MultiplicativeWeightsPCA(3, center="overall"),
     "nash": WelfarePCA(3, center="group"),
 }
 

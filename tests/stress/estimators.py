@@ -5,7 +5,8 @@ Those that hide something have other limits on the data, and are in ``test_hidde
 
 from __future__ import annotations
 
-from fairpca import FairPCA, MinMaxPCA, RobustFairPCA, SubsetFairPCA, WelfarePCA
+from fairpca import FairPCA, MinMaxPCA, WelfarePCA
+from fairpca.baselines import MultiplicativeWeightsPCA, RobustFairPCA, SubsetFairPCA
 
 _TOL = 1e-9
 
@@ -18,7 +19,7 @@ FOR_ANY_GROUPS = {
     "loss": MinMaxPCA(2, tol=_TOL),
     "largest error": MinMaxPCA(2, criterion="error", tol=_TOL),
     "least variance": MinMaxPCA(2, criterion="variance", relative_errors=True, tol=_TOL),
-    "weights": MinMaxPCA(2, solver="multiplicative_weights"),
+    "weights": MultiplicativeWeightsPCA(2, center="overall"),
     "welfare": WelfarePCA(2, tol=_TOL),
 }
 FOR_TWO_GROUPS = {

@@ -10,7 +10,7 @@ from stress.checks import ROUNDING, check_figures, check_pca, fit
 from stress.generators import KINDS, any_rank
 from stress.oracles import Moments
 
-from fairpca import SubsetFairPCA
+from fairpca.baselines import SubsetFairPCA
 
 pytestmark = pytest.mark.stress
 

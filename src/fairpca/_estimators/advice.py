@@ -34,11 +34,16 @@ from fairpca.exceptions import (
 _FEW_ROWS = 30  # A group of fewer rows that decides the result is worth a warning.
 _PAID = 0.05  # An error that rises by more than this share is a price worth a warning.
 _LITTLE = 2e-3  # Smaller shares of a group's error, or of the largest variance, do not count.
+_OF_A_FRONT = 'selection="least_error" is PCA, and FairPCA lowers the largest error.'
 _GAP_WORTH_A_WARNING = 1e-2  # Share of the overall error, with very many features.
 
 
 def warn_of_result(
-    problem: Problem, solution: Solution, settled: SettledGroups, measured: Operand, tol: float
+    problem: Problem | None,
+    solution: Solution,
+    settled: SettledGroups,
+    measured: Operand,
+    tol: float,
 ) -> None:
     """Issue the warnings about a result; the problem was solved for ``measured``."""
     D = float(disparity(solution.errors, settled.compared, solution.harmed, solution.privileged))
@@ -49,6 +54,8 @@ def warn_of_result(
             _warn_of_pca(problem, solution, measured)
         if problem.alpha is None and not by_folds:
             _warn_of_people(problem, solution, settled, measured, D)
+    if solution.status is Status.SELECTED:
+        _warn_of_levelling(solution, settled, measured, _OF_A_FRONT)
     if problem != PLAIN_PCA:  # plain PCA favours no group on purpose
         _warn_of_few_rows(solution, settled, measured)
 
@@ -123,16 +130,9 @@ def _warn_of_people(
     problem: FairProblem, solution: Solution, settled: SettledGroups, measured: Operand, D: float
 ) -> None:
     """Warn that nobody gains, or that only levelling down would give the disparity asked for."""
-    labels, before = settled.moments.groups.tolist(), solution.pca.errors
-    negligible, changes = parity_tolerance(before, measured.traces), solution.errors - before
-    if changes.max() > negligible and changes.min() >= -negligible:
-        paid = _who_pays(labels, before, changes, negligible)
-        message = f"no group is better off than under PCA, and {paid}: the groups were made more "
-        message += "alike by making them worse"
-        if problem.constraint == "efficient":
-            message = f"the worst-off group, {labels[solution.harmed]!r}, gains next to nothing, "
-            message += f"and others pay for it: {paid}"
-        warn(f"{message}. {_cheaper(problem)}", LevellingDownWarning)
+    efficient = problem.constraint == "efficient"
+    _warn_of_levelling(solution, settled, measured, _cheaper(problem), efficient)
+    negligible = parity_tolerance(solution.pca.errors, measured.traces)
     asked = problem.max_disparity
     if asked is None or asked + negligible >= D or solution.status is Status.INFEASIBLE:
         return
@@ -152,6 +152,30 @@ def _warn_of_people(
         f"Pass {ways}more components.",
         ParityInfeasibleWarning,
     )
+
+
+def _warn_of_levelling(
+    solution: Solution,
+    settled: SettledGroups,
+    measured: Operand,
+    advice: str,
+    efficient: bool = False,
+) -> None:
+    """Warn that a group is worse off than under PCA, and none is better off."""
+    labels = settled.moments.groups.tolist()
+    before = solution.pca.errors
+    changes = solution.errors - before
+    negligible = parity_tolerance(before, measured.traces)
+    if changes.max() <= negligible or changes.min() < -negligible:
+        return
+    paid = _who_pays(labels, before, changes, negligible)
+    if efficient:
+        gain = f"the worst-off group, {labels[solution.harmed]!r}, gains next to nothing"
+        message = f"{gain}, and others pay for it: {paid}"
+    else:
+        message = f"no group is better off than under PCA, and {paid}: the groups were made more "
+        message += "alike by making them worse"
+    warn(f"{message}. {advice}", LevellingDownWarning)
 
 
 def _who_pays(

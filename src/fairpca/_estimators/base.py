@@ -40,7 +40,7 @@ from fairpca._moments.small_groups import SettledGroups, SmallGroups, settle_sma
 from fairpca._moments.tolerances import TINY, varying_groups
 from fairpca._problems.solution import Solution, disparity
 from fairpca._sklearn import Interval, RealNotInt, StrOptions
-from fairpca._solvers import Problem, solve
+from fairpca._solvers import solve
 from fairpca._solvers.rank import solve_fewest_components
 from fairpca._typing import Array, Labels
 
@@ -215,6 +215,10 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         return None
 
     def _validate_params(self) -> None:
+        for name, value in self.get_params(deep=False).items():
+            if isinstance(value, int) and abs(value) > sys.float_info.max:
+                most = f"the largest number there is to compute with, {sys.float_info.max:.2g}"
+                raise ValueError(f"{name} is beyond {most}; pass a smaller one.")
         super()._validate_params()
         for name, value in self.get_params(deep=False).items():
             kinds = map(type, self._parameter_constraints[name])
@@ -387,9 +391,9 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         if not isinstance(self, AnyGroups):
             check_two_groups(settled.moments.groups.tolist(), type(self).__name__)
 
-    def _problem(self) -> Problem:
-        """The problem that warnings are about; ``_solve_rank`` solves it by default."""
-        raise NotImplementedError
+    def _problem(self) -> Any:
+        """What ``_solve_rank`` solves by default; None if an estimator solves in its own way."""
+        return None
 
     def _solve(self, settled: SettledGroups) -> Solution:
         """Decide on the rank, and solve."""

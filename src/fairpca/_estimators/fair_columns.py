@@ -10,6 +10,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_array
 
 from fairpca._estimators.base import AnyGroups, GroupEstimator
+from fairpca._input.rows import refusing_overflow
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import WorstOffProblem
 from fairpca._problems.status import Status
@@ -136,13 +137,15 @@ class FairColumns(SelectorMixin, AnyGroups, GroupEstimator[_Choices]):  # type: 
 
     def inverse_transform(self, X: Any) -> Array:
         """Rebuild all columns from those kept, which X holds as :meth:`transform` gives them."""
-        kept: Array = check_array(X, dtype=[np.float64, np.float32])
+        with refusing_overflow("X"):
+            kept: Array = check_array(X, dtype=[np.float64, np.float32])
         wanted = self.get_feature_names_out().tolist()
         named = hasattr(self, "feature_names_in_") and hasattr(X, "columns")
         if kept.shape[1] != len(wanted) or (named and list(X.columns) != wanted):
             got = list(X.columns) if named else f"{kept.shape[1]} columns"
             problem = f"inverse_transform needs the {len(wanted)} columns that transform keeps"
             raise ValueError(f"{problem}, {wanted} in this order, got X with {got}.")
-        centred = kept - self.mean_[self.get_support()]
-        rebuilt: Array = self.mean_ + centred @ self.rebuild_map_
-        return rebuilt.astype(kept.dtype, copy=False)
+        with refusing_overflow("X"):
+            centred = kept - self.mean_[self.get_support()]
+            rebuilt: Array = self.mean_ + centred @ self.rebuild_map_
+            return rebuilt.astype(kept.dtype, copy=False)

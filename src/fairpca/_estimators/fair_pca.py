@@ -111,11 +111,16 @@ class FairPCA(AnyGroups, FairProjection):
         was asked for.
     duality_gap_ : float
         How far the projection can be from the best possible one: zero up to rounding for two
-        groups. It refers to what ``status_`` claims: the overall error where parity or a disparity
-        was reached, the error of the worst-off group where that is at its best, otherwise the
-        disparity. NaN for ``solver="golden"``, which proves nothing. Above 5,000 features no
-        matrices are formed, and the gap assumes that the eigenvectors found are the leading ones,
-        which is very likely but not proven.
+        groups. It refers to the overall error where a disparity budget was met or PCA is already
+        fair. Elsewhere it refers, with ``constraint="efficient"``, to the largest error of a group
+        compared, which is the overall error where all groups are equal; and with the other
+        constraints to the overall error where parity was reached, otherwise to the disparity. For
+        two groups with an error budget spent or a group limit reached it is always the disparity.
+        The best is meant among the projections that keep to the limits; with
+        ``constraint="efficient"`` and a disparity budget among those whose largest error is no
+        larger. NaN for ``solver="golden"``, which proves nothing. Above 5,000 features no matrices
+        are formed, and the gap assumes that the eigenvectors found are the leading ones, which is
+        very likely but not proven.
     error_gap_ : float
         With more than two groups: how much smaller the overall error can be among the projections
         that keep the limits and whose largest error is no larger (``constraint="efficient"``), or

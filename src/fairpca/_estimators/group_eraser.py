@@ -9,6 +9,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from fairpca._estimators.base import AnyGroups, GroupEstimator, Targeted
+from fairpca._input.rows import refusing_overflow
 from fairpca._moments.group_differences import Notion, mean_differences, spanned, strata_of
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.tolerances import EPS, TINY
@@ -129,7 +130,10 @@ class GroupEraser(OneToOneFeatureMixin, TransformerMixin, AnyGroups, Targeted[_E
         """
         self._ready()
         kinds = [np.float64, np.float32]
-        given: Any = validate_data(self, X, reset=False, dtype=kinds, accept_sparse=("csr", "csc"))
-        rows: Array = given.toarray() if hasattr(given, "toarray") else given
-        detected = (rows - self.mean_) @ self.detectors_.T
-        return np.asarray(rows - self.strength * detected @ self.corrections_, dtype=rows.dtype)
+        with refusing_overflow("X"):
+            given: Any = validate_data(
+                self, X, reset=False, dtype=kinds, accept_sparse=("csr", "csc")
+            )
+            rows: Array = given.toarray() if hasattr(given, "toarray") else given
+            detected = (rows - self.mean_) @ self.detectors_.T
+            return np.asarray(rows - self.strength * detected @ self.corrections_, dtype=rows.dtype)

@@ -1,15 +1,14 @@
 """MinMaxPCA: the worst-off group made as well off as possible."""
 
 from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from fairpca._estimators.base import AnyGroups, FairProjection
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import PLAIN_PCA, Criterion, WorstOffProblem
 from fairpca._problems.solution import Solution
-from fairpca._sklearn import Interval, StrOptions
+from fairpca._sklearn import StrOptions
 from fairpca._solvers import solve
 from fairpca._typing import Center
 
@@ -67,12 +66,6 @@ class MinMaxPCA(CenteredProjection):
         The mean about which the criterion, ``group_losses_`` and ``duality_gap_`` are measured:
         that of all rows, or each group's own, as in [1]_. ``mean_`` and ``group_errors_`` use the
         overall mean either way.
-    solver : {"exact", "multiplicative_weights"}, default="exact"
-        ``"multiplicative_weights"`` is the iteration of [1]_, for comparison: ``eta`` and
-        ``n_iter`` decide how good its result is.
-    eta, n_iter : float, default=1.0, and int, default=10
-        Step size of the multiplicative weights, in units of one over the criterion, and number of
-        rounds.
     n_components, standardize, relative_errors, whiten
     min_group_size, small_groups, max_groups, tol
         As in :class:`FairPCA`.
@@ -90,8 +83,8 @@ class MinMaxPCA(CenteredProjection):
         How far the criterion can be from the best possible: zero up to rounding for two groups
         solved exactly.
     status_ : str
-        "groups equal", "worst-off groups equal" (others are better off), "one group decides" (it is
-        worst off even under its own best projection), or "multiplicative weights ended".
+        "groups equal", "worst-off groups equal" (others are better off), or "one group decides" (it
+        is worst off even under its own best projection).
 
     References
     ----------
@@ -111,17 +104,11 @@ class MinMaxPCA(CenteredProjection):
 
     _: KW_ONLY
     criterion: Criterion = "loss"
-    solver: Literal["exact", "multiplicative_weights"] = "exact"
-    eta: float = 1.0
-    n_iter: int = 10
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenteredProjection._parameter_constraints,
         "criterion": [StrOptions({"loss", "error", "variance"})],
-        "solver": [StrOptions({"exact", "multiplicative_weights"})],
-        "eta": [Interval(Real, 0, None, closed="neither")],
-        "n_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
     def _problem(self) -> WorstOffProblem:
-        return WorstOffProblem(self.criterion, self.solver, float(self.eta), int(self.n_iter))
+        return WorstOffProblem(self.criterion)

@@ -18,7 +18,13 @@ from sklearn.utils.validation import check_array, validate_data
 
 from fairpca._input.checks import check_n_features
 from fairpca._input.device import DeviceRows, is_dask, is_device_array, on_host
-from fairpca._input.rows import as_rows, dense_blocks, refuse_non_finite, refuse_unusable_numbers
+from fairpca._input.rows import (
+    as_rows,
+    dense_blocks,
+    refuse_non_finite,
+    refuse_unusable_numbers,
+    refusing_overflow,
+)
 from fairpca._moments.tolerances import EPS
 from fairpca._typing import Array, Codes
 
@@ -59,13 +65,14 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         X = self._validate(X)
         kind = X.dtype
         encoder: Any = encoder_of(self)
-        if issparse(X):
-            scores = np.asarray(X @ encoder.T - encoder @ self.mean_)
-            return scores.astype(kind, copy=False)
-        scores = np.empty((X.shape[0], len(encoder)), dtype=kind)
-        for place, block in dense_blocks(as_rows(X)):  # without a centred copy of all of X
-            scores[place] = (block - self.mean_) @ encoder.T
-        return scores
+        with refusing_overflow("X"):
+            if issparse(X):
+                scores = np.asarray(X @ encoder.T - encoder @ self.mean_).astype(kind)
+            else:
+                scores = np.empty((X.shape[0], len(encoder)), dtype=kind)
+                for place, block in dense_blocks(as_rows(X)):  # without a centred copy of all of X
+                    scores[place] = (block - self.mean_) @ encoder.T
+            return _finite(scores)
 
     def inverse_transform(self, X: Any) -> Any:
         """Reconstruct rows from their scores.
@@ -84,10 +91,11 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         return self._map_rows(X, type(self)._reconstruct, nothing, _decoder_of(self), self.mean_)
 
     def _reconstruct(self, X: Any) -> Array:
-        scores = check_array(X, dtype=[np.float64, np.float32])
-        self._check_width(scores.shape[1], self.n_components_)
-        rows: Array = scores @ _decoder_of(self) + self.mean_
-        return rows.astype(scores.dtype, copy=False)
+        with refusing_overflow("X"):
+            scores = check_array(X, dtype=[np.float64, np.float32])
+            self._check_width(scores.shape[1], self.n_components_)
+            rows: Array = scores @ _decoder_of(self) + self.mean_
+            return _finite(rows.astype(scores.dtype, copy=False))
 
     def _check_width(self, given: int, wanted: int) -> None:
         if given != wanted:
@@ -196,13 +204,14 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         constant = d * np.log(2 * np.pi) + np.log(along).sum() + (d - r) * np.log(across)
         constant += 2 * np.log(self.scale_).sum()
         likelihood = np.empty(X.shape[0])
-        for place, block in dense_blocks(as_rows(X)):
-            Z = (block - self.mean_) / self.scale_
-            scores = Z @ self.components_.T
-            likelihood[place] = (scores**2 / along).sum(axis=1)
-            if r < d:
-                rest = Z - scores @ self.components_
-                likelihood[place] += (rest**2).sum(axis=1) / across
+        with refusing_overflow("X"):
+            for place, block in dense_blocks(as_rows(X)):
+                Z = (block - self.mean_) / self.scale_
+                scores = Z @ self.components_.T
+                likelihood[place] = (scores**2 / along).sum(axis=1)
+                if r < d:
+                    rest = Z - scores @ self.components_
+                    likelihood[place] += (rest**2).sum(axis=1) / across
         return np.asarray(-0.5 * (constant + likelihood))
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -281,12 +290,20 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
 
     def _validate(self, X: Any) -> Any:
         allowed = {"accept_sparse": ("csr", "csc"), "dtype": [np.float64, np.float32]}
-        checked: Any = validate_data(self, X, reset=False, ensure_all_finite=False, **allowed)
+        with refusing_overflow("X"):
+            checked: Any = validate_data(self, X, reset=False, ensure_all_finite=False, **allowed)
         values = checked if isinstance(checked, np.ndarray) else checked.data
         with np.errstate(over="ignore", invalid="ignore"):
             if not np.isfinite(values.sum()) and not np.isfinite(values).all():
                 refuse_non_finite(as_rows(X))
         return checked
+
+
+def _finite(values: Array) -> Array:
+    """The values; threads of BLAS do not report an overflow, so it is looked for."""
+    if not np.isfinite(values).all():
+        raise OverflowError
+    return values
 
 
 def encoder_of(projection: Projection) -> Array:

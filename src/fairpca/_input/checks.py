@@ -91,7 +91,7 @@ def check_sample_weight(sample_weight: Any, n_rows: int, may_be_zero: bool = Fal
         if np.iscomplexobj(values) or np.ma.is_masked(sample_weight):
             raise TypeError("some are masked or complex")
         weights = values.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         problem = f"sample_weight must be numbers, but could not be read: {error}"
         raise TypeError(f"{problem}; pass one number per row of X.") from error
     if weights.ndim == 0:

@@ -299,6 +299,9 @@ def refuse_counts(outcomes: Collection[Any], cure: str) -> None:
         numbers = sorted(map(float, outcomes))
     except (TypeError, ValueError):
         return
+    except OverflowError as error:
+        problem = "y holds many different numbers, some too large for float64"
+        raise ValueError(f"{problem}; {cure}.") from error
     for number in numbers:
         if not number.is_integer():
             _refuse_fractions(number)

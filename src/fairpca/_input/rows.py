@@ -5,6 +5,7 @@ integers, float32, memory maps and data frames cost one block of extra memory.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from os import PathLike
 from typing import Any, NamedTuple, NoReturn
 
@@ -17,6 +18,17 @@ from fairpca._input.device import ENTRIES_AT_A_TIME, DeviceRows, is_device_array
 from fairpca._typing import Array, Codes
 
 _ENCODE = "encode them, for example with sklearn.preprocessing.OneHotEncoder"
+
+
+@contextmanager
+def refusing_overflow(what: str) -> Iterator[None]:
+    """Refuse numbers that are too large for float64, or become so in the arithmetic inside."""
+    try:
+        with np.errstate(over="raise"):
+            yield
+    except (OverflowError, FloatingPointError) as error:
+        problem = f"{what} holds numbers too large to compute with"
+        raise ValueError(f"{problem}; divide them by a constant first.") from error
 
 
 class DenseRows:
@@ -66,11 +78,12 @@ class ArrayRows(DenseRows):
         block = self._X[start:stop]
         if block.dtype in (np.float64, np.float32):
             return block
-        try:
-            return block.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            problem = f"X holds values that are not numbers ({error})"
-            raise type(error)(f"{problem}; drop their columns or {_ENCODE}.") from error
+        with refusing_overflow("X"):
+            try:
+                return block.astype(np.float64)
+            except (TypeError, ValueError) as error:
+                problem = f"X holds values that are not numbers ({error})"
+                raise type(error)(f"{problem}; drop their columns or {_ENCODE}.") from error
 
 
 class FrameRows(DenseRows):

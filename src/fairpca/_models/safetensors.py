@@ -12,6 +12,7 @@ import os
 import re
 from copy import copy
 from dataclasses import is_dataclass
+from importlib import import_module
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
@@ -221,7 +222,11 @@ def _checked_header(text: str | None, arrays: dict[str, NDArray[Any]]) -> Json:
 def _described_estimator(described: Json) -> Estimator:
     """The estimator of this class, with these parameters."""
     name = described.get("class")
-    known = getattr(fairpca, name) if name in fairpca.__all__ else None
+    known = None
+    if name in fairpca.__all__:
+        known = getattr(fairpca, name)
+    elif name in fairpca.BASELINES:
+        known = getattr(import_module(fairpca.BASELINES[name]), name)
     if not (isinstance(known, type) and issubclass(known, GroupEstimator)):
         raise ValueError(f"it holds a {name!r:.60}, which is no estimator of this fairpca")
     params = {

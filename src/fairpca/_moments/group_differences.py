@@ -27,7 +27,7 @@ from fairpca._moments.operand import Operand, RowSpaceOperand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.sums import varying_columns
 from fairpca._moments.tolerances import EPS, MEAN_NOISE, NO_VARIATION
-from fairpca._typing import Array, Codes, Label
+from fairpca._typing import Array, Codes, Label, Labels
 
 Notion = Literal["demographic_parity", "equal_opportunity", "equalized_odds"]
 
@@ -46,6 +46,15 @@ class Stratum:
         return np.asarray(weights[self.members] / weights.sum())
 
 
+def _classes_that_count(labels: Labels | None, cells: Moments, outcomes: Codes) -> dict[Label, int]:
+    """The classes of rows of positive weight, two or more, and their numbers."""
+    classes = {} if labels is None else {label: c for c, label in enumerate(labels.tolist())}
+    counting = set(outcomes[cells.weights > 0].tolist())
+    classes = {label: c for label, c in classes.items() if c in counting}
+    _refuse_one_class(list(classes))
+    return classes
+
+
 def _refuse_one_class(classes: list[Label]) -> None:
     if len(classes) < 2:
         held = f"one class only ({classes[0]!r})" if classes else "no classes"
@@ -62,14 +71,15 @@ def strata_of(settled: SettledGroups, notion: Notion, pos_label: Label) -> list[
             f"notion={notion!r} compares people of one class, but these moments have no classes; "
             "pass y to fit, target to fit_files, or GroupMoments.from_data(X, groups, target=y)."
         )
-    classes: list[Label] = settled.cells.outcomes.tolist()
-    _refuse_one_class(classes)
     cells, outcomes, groups = settled.cells._by_outcome()
+    known = _classes_that_count(settled.cells.outcomes, cells, outcomes)
     members = np.flatnonzero(settled.compared).tolist()
-    wanted = classes if notion == "equalized_odds" else [positive_class(classes, pos_label)]
+    classes = list(known)
+    if notion == "equal_opportunity":
+        classes = [positive_class(classes, pos_label)]
     strata = []
-    for outcome in wanted:
-        own = np.flatnonzero(outcomes == classes.index(outcome))
+    for outcome in classes:
+        own = np.flatnonzero((outcomes == known[outcome]) & (cells.weights > 0))
         place = dict(zip(groups[own].tolist(), own.tolist(), strict=True))
         lacking = settled.moments.groups[[g for g in members if g not in place]].tolist()
         if lacking:
@@ -180,10 +190,10 @@ def target_of(moments: Moments) -> Target:
             why = f"y does not vary in column {varying.argmin()}, so there is nothing to predict"
             raise ValueError(f"{why}; pass a y with different values.")
         return Target(C_y[:d] / np.sqrt(np.diagonal(C_y[d:])), float(moments.n_targets), None)
-    classes = [] if moments.outcomes is None else moments.outcomes.tolist()
-    _refuse_one_class(classes)
     cells, outcomes, _ = moments._by_outcome()
+    known = _classes_that_count(moments.outcomes, cells, outcomes)
     shares = cells.weights / cells.weights.sum()
-    members = outcomes == np.arange(len(classes))[:, None]
-    p, covariance = members @ shares, (members * shares) @ cells.from_mean
-    return Target(covariance.T, float(np.sum(p * (1 - p))), classes)
+    members = outcomes == np.array(list(known.values()))[:, np.newaxis]
+    p = members @ shares
+    covariance = (members * shares) @ cells.from_mean
+    return Target(covariance.T, float(np.sum(p * (1 - p))), list(known))

@@ -72,6 +72,11 @@ class Operand:
         small.traces = self.traces
         return small
 
+    def within(self, V: Array) -> Operand:
+        """The same groups within the span of orthonormal columns."""
+        matrices = V.T @ self.products(V)
+        return self.inside(0.5 * (matrices + matrices.swapaxes(1, 2)))
+
     @property
     def diagonals(self) -> Array:
         """The variance of each feature in each group, of shape (k, d)."""

@@ -9,7 +9,6 @@ from math import exp, inf
 from typing import Literal
 
 import numpy as np
-from numpy.random import RandomState
 from scipy.special import softmax
 
 from fairpca._moments.group_differences import Target
@@ -24,9 +23,6 @@ Constraint = Literal["efficient", "no_worse", "parity"]
 
 #: What the worst-off group is compared by.
 Criterion = Literal["loss", "error", "variance"]
-
-#: How a point of the Pareto front of subsets is picked.
-Rule = Literal["balanced", "weighted", "least_error", "fairest"]
 
 
 @dataclass(frozen=True)
@@ -66,9 +62,6 @@ class WorstOffProblem:
     """
 
     criterion: Criterion = "loss"
-    solver: Literal["exact", "multiplicative_weights"] = "exact"
-    eta: float = 1.0  # step size of multiplicative weights, the iteration of Samadi et al.
-    n_iter: int = 10  # number of its rounds
 
 
 @dataclass(frozen=True)
@@ -122,55 +115,6 @@ class WelfareProblem:
 
 
 @dataclass(frozen=True)
-class RobustProblem:
-    """Minimise the error that can be promised to two groups whose moments are only nearly right.
-
-    Vu et al. (2022) let the distribution of each group differ from the sample by at most ``eps_g``
-    (in the Wasserstein distance of moments). The largest error that group g can then have is
-
-        S_g = (sqrt(R_g) + sqrt(eps_g))^2
-
-    and the objective is ``sum_g p_g S_g + lambda |S_A - S_B|``: the overall error and a price on
-    the disparity, both at their worst. For ``lambda <= min(p_A, p_B)`` neither error is rewarded,
-    so the optimum is Pareto efficient: on the frontier with non-negative weights.
-    """
-
-    radius: float  # eps_g = radius / sqrt(n_g), in squared units of the data
-    penalty: float  # lambda as a fraction of the smaller share, from 0 to 1
-    sizes: tuple[float, float] = (1.0, 1.0)  # n_g, the rows of both groups, or their total weight
-
-    def worst(self, errors: Array) -> Array:
-        """``S_g``."""
-        radii = self.radius / np.sqrt(self.sizes)
-        return np.asarray((np.sqrt(np.maximum(errors, 0.0)) + np.sqrt(radii)) ** 2)
-
-    def measure(self, errors: Array, shares: Array) -> float:
-        """The objective."""
-        return self.side(errors, shares, int(self.worst(errors).argmax()))
-
-    def side(self, errors: Array, shares: Array, worse: int) -> float:
-        """The objective as if group ``worse`` were the one with the larger ``S_g``."""
-        price = self.penalty * float(shares.min())
-        weights = shares - price
-        weights[worse] += 2 * price
-        return float(weights @ self.worst(errors))
-
-
-@dataclass(frozen=True)
-class SubsetProblem:
-    """Choose among PCA's own components (MOFPCA).
-
-    Trade the overall error R against ``F = D^2``, and pick one point of the Pareto front.
-    """
-
-    selection: Rule = "balanced"  # the rule that picks the point
-    #: ``"exact"`` looks at every subset, ``"spea2"`` searches as the authors do, and ``"auto"`` is
-    #: exact where that is possible.
-    solver: Literal["auto", "exact", "spea2"] = "auto"
-    random_state: int | RandomState | None = None  # seed of the search
-
-
-@dataclass(frozen=True)
 class MeanGapProblem:
     """Minimise the overall error R subject to ``tr U'BU <= max_mean_gap``.
 
@@ -194,12 +138,4 @@ class PLSProblem:
 
 
 #: Every problem that :func:`fairpca._solvers.solve` solves.
-Problem = (
-    FairProblem
-    | WorstOffProblem
-    | WelfareProblem
-    | RobustProblem
-    | SubsetProblem
-    | MeanGapProblem
-    | PLSProblem
-)
+Problem = FairProblem | WorstOffProblem | WelfareProblem | MeanGapProblem | PLSProblem

@@ -16,8 +16,6 @@ from fairpca._problems.problems import (
     FairProblem,
     MeanGapProblem,
     PLSProblem,
-    RobustProblem,
-    SubsetProblem,
     WelfareProblem,
     WorstOffProblem,
 )
@@ -29,12 +27,10 @@ from fairpca._solvers.many_groups.pareto import solve_pareto
 from fairpca._solvers.many_groups.spread import solve_spread
 from fairpca._solvers.mean_gap import solve_mean_gap
 from fairpca._solvers.pls import solve_pls
-from fairpca._solvers.subset import solve_subset
 from fairpca._solvers.two_groups.exact import solve_exact
 from fairpca._solvers.two_groups.frontier import solve_fixed, solve_golden
-from fairpca._solvers.two_groups.robust import solve_robust
 from fairpca._solvers.welfare import solve_welfare, solve_welfare_of_two
-from fairpca._solvers.worst_off import solve_minmax, solve_multiplicative_weights, solve_worst
+from fairpca._solvers.worst_off import solve_minmax, solve_worst
 
 # A growing basis is faster with at least this many features, in all and for each component. Without
 # matrices it gets twice as many columns; a quarter suffices unless eigenvalues are close together.
@@ -50,75 +46,84 @@ def solve(
     minimised; two groups are solved to rounding. ``start`` is the solution of a similar problem
     with the same operand and rank; it saves time.
     """
-    frame = operand.frame
-    if frame is not None and not isinstance(problem, PLSProblem):  # PLS is stated in features
-        start = None if start is None else start.lift(frame.T, 0.0)
-        return solve(problem, operand.compact, rank, tol, start).lift(frame, 0.0)
     two = len(operand.shares) == 2
-    in_basis = partial(_search_in_basis, operand=operand, rank=rank, start=start)
+    in_basis = partial(search_in_basis, operand=operand, rank=rank, start=start)
     whole = partial(_search_whole, operand=operand, rank=rank)
-    with single_threaded_blas():
-        match problem:
-            case SubsetProblem():
-                return solve_subset(problem, operand, rank)
-            case PLSProblem():
+    match problem:
+        case PLSProblem():  # stated in features, so never in the coordinates of the rows
+            with single_threaded_blas():
                 return solve_pls(problem, operand, rank)
-            case MeanGapProblem(max_mean_gap):
-                return in_basis(partial(solve_mean_gap, max_mean_gap=max_mean_gap))
-            case FairProblem(alpha=1.0):
-                return in_basis(solve_pca)
-            case FairProblem(alpha=float(alpha)):
-                return in_basis(partial(solve_fixed, alpha=alpha))
-            case FairProblem(solver="golden"):
-                return in_basis(partial(solve_golden, constraint=problem.constraint))
-            case FairProblem() if two:
-                return in_basis(partial(solve_exact, problem=problem))
-            case FairProblem(constraint="efficient"):
-                return whole(partial(solve_pareto, problem=problem, tol=tol))
-            case FairProblem():
-                return whole(partial(solve_spread, problem=problem, tol=tol))
-            case WorstOffProblem(solver="multiplicative_weights"):
-                return in_basis(partial(solve_multiplicative_weights, problem=problem))
-            case WorstOffProblem() if two:
-                return in_basis(partial(solve_minmax, criterion=problem.criterion))
-            case WorstOffProblem():
-                return whole(partial(solve_worst, criterion=problem.criterion, tol=tol))
-            case RobustProblem():
-                return in_basis(partial(solve_robust, problem=problem))
-            case WelfareProblem(inequality_aversion=a) if a == inf:
-                return solve(WorstOffProblem("variance"), operand, rank, tol, start)
-            case WelfareProblem() if two:
-                return in_basis(partial(solve_welfare_of_two, problem=problem))
-            case WelfareProblem():
-                return whole(partial(solve_welfare, problem=problem, tol=tol))
+        case MeanGapProblem(max_mean_gap):
+            return in_basis(partial(solve_mean_gap, max_mean_gap=max_mean_gap))
+        case FairProblem(alpha=1.0):
+            return in_basis(solve_pca)
+        case FairProblem(alpha=float(alpha)):
+            return in_basis(partial(solve_fixed, alpha=alpha))
+        case FairProblem(solver="golden"):
+            return in_basis(partial(solve_golden, constraint=problem.constraint))
+        case FairProblem() if two:
+            return in_basis(partial(solve_exact, problem=problem))
+        case FairProblem(constraint="efficient"):
+            return whole(partial(solve_pareto, problem=problem, tol=tol))
+        case FairProblem():
+            return whole(partial(solve_spread, problem=problem, tol=tol))
+        case WorstOffProblem() if two:
+            return in_basis(partial(solve_minmax, criterion=problem.criterion))
+        case WorstOffProblem():
+            return whole(partial(solve_worst, criterion=problem.criterion, tol=tol))
+        case WelfareProblem(inequality_aversion=a) if a == inf:
+            return solve(WorstOffProblem("variance"), operand, rank, tol, start)
+        case WelfareProblem() if two:
+            return in_basis(partial(solve_welfare_of_two, problem=problem))
+        case WelfareProblem():
+            return whole(partial(solve_welfare, problem=problem, tol=tol))
 
 
-def _search_in_basis(
-    search: Callable[[Eigenspaces], Solution], operand: Operand, rank: int, start: Solution | None
+def in_compact_coordinates(find: Callable[[Operand], Solution], operand: Operand) -> Solution:
+    """Find a solution in the coordinates of the rows' span, where rows are fewer than features."""
+    with single_threaded_blas():
+        if operand.frame is None:
+            return find(operand)
+        return find(operand.compact).lift(operand.frame, 0.0)
+
+
+def search_in_basis(
+    search: Callable[[Eigenspaces], Solution],
+    operand: Operand,
+    rank: int,
+    start: Solution | None = None,
 ) -> Solution:
     """Run a search, inside a growing basis where that is faster.
 
     The eigenspaces are kept with the solution, for the searches that start from it.
     """
-    guess, kept = (None, None) if start is None else (start.alpha, start.found_in)
-    if not isinstance(kept, Spaces) or kept.operand is not operand:
-        kept = spaces_of(operand, rank, one_basis=True)
-    n_eigensolves = -kept.n_eigensolves
-    if isinstance(kept, GrowingBasis):
-        solution = kept.solve(search, guess)
-        n_eigensolves += kept.n_eigensolves
-        if kept.converged or operand.matrices is None:
-            return replace(solution, n_eigensolves=n_eigensolves, found_in=kept)
-    dense = kept if isinstance(kept, Eigenspaces) else Eigenspaces(operand, rank)
-    dense.guess = guess
-    solution = search(dense)
-    return replace(solution, n_eigensolves=n_eigensolves + dense.n_eigensolves, found_in=dense)
+
+    def find(compact: Operand) -> Solution:
+        guess, kept = (None, None) if start is None else (start.alpha, start.found_in)
+        if not isinstance(kept, Spaces) or kept.operand is not compact:
+            kept = spaces_of(compact, rank, one_basis=True)
+        n_eigensolves = -kept.n_eigensolves
+        if isinstance(kept, GrowingBasis):
+            solution = kept.solve(search, guess)
+            n_eigensolves += kept.n_eigensolves
+            if kept.converged or compact.matrices is None:
+                return replace(solution, n_eigensolves=n_eigensolves, found_in=kept)
+        dense = kept if isinstance(kept, Eigenspaces) else Eigenspaces(compact, rank)
+        dense.guess = guess
+        solution = search(dense)
+        return replace(solution, n_eigensolves=n_eigensolves + dense.n_eigensolves, found_in=dense)
+
+    return in_compact_coordinates(find, operand)
 
 
 def _search_whole(search: Callable[[Spaces], Solution], operand: Operand, rank: int) -> Solution:
     """Run a search that finds each eigenspace with all features."""
-    spaces = spaces_of(operand, rank)
-    return replace(search(spaces), n_eigensolves=spaces.n_eigensolves)
+
+    def find(compact: Operand) -> Solution:
+        spaces = spaces_of(compact, rank)
+        return replace(search(spaces), n_eigensolves=spaces.n_eigensolves)
+
+    return in_compact_coordinates(find, operand)
 
 
 def spaces_of(operand: Operand, rank: int, *, one_basis: bool = False) -> Spaces:

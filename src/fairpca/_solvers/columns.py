@@ -40,7 +40,10 @@ class ColumnSearch:
     """Searches for the columns of least largest group error, and of least overall error."""
 
     def __init__(self, operand: Operand) -> None:
-        self._C, self._shares = operand.dense_matrices, operand.shares
+        # In units of a power of two, which rounds nothing: sums of squares do not overflow.
+        self._unit = np.exp2(np.frexp(operand.traces.max())[1])
+        self._C = operand.dense_matrices / self._unit
+        self._shares = operand.shares
         self._compared, self._overall = operand.compared, 0  # 1 to search by the overall error
         self._pooled = np.tensordot(self._shares, self._C, axes=1)
         self._noise = MEAN_NOISE * np.diagonal(self._pooled)  # smaller residuals are rounding
@@ -52,7 +55,8 @@ class ColumnSearch:
         for self._overall in range(2):
             kept = np.sort(chosen[self._overall])
             order, M = self._forward(r, [], np.delete(np.arange(len(self._noise)), kept).tolist())
-            choices.append((order, np.maximum(_errors(M), 0.0), self._left(kept)[0].T))
+            errors = np.maximum(_errors(M), 0.0) * self._unit
+            choices.append((order, errors, self._left(kept)[0].T))
         return choices
 
     def _values(self, errors: Array) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Make the worst-off group as well off as possible: for two groups, for many, and by iteration.
+"""Make the worst-off group as well off as possible: for two groups, and for many.
 
 ========  ==================================================================
 symbol    meaning
@@ -19,14 +19,13 @@ from dataclasses import replace
 from math import nan
 
 import numpy as np
-from scipy.special import softmax
 
 from fairpca._moments.tolerances import varying_groups
 from fairpca._problems.linear import least_maximum
-from fairpca._problems.problems import Criterion, WorstOffProblem
+from fairpca._problems.problems import Criterion
 from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
-from fairpca._solvers.eigenspaces.dense import Eigenspaces, Spaces, top_eigenvectors
+from fairpca._solvers.eigenspaces.dense import Eigenspaces, Spaces
 from fairpca._solvers.many_groups.dual import minimise
 from fairpca._solvers.many_groups.workspace import Workspace
 from fairpca._solvers.two_groups.root import Line
@@ -119,31 +118,3 @@ def solve_worst(spaces: Spaces, criterion: Criterion, tol: float = 1e-9) -> Solu
     else:
         status = Status.ONE_GROUP_DECIDES if worst.sum() == 1 else Status.WORST_EQUAL
     return balance.solution(found, status, weights, bound)
-
-
-def solve_multiplicative_weights(spaces: Eigenspaces, problem: WorstOffProblem) -> Solution:
-    """Run the iteration of Samadi et al. (2018) as published: for comparison.
-
-    Start from equal weights. In each of T rounds take the best projection for the weights, then
-    multiply each weight by ``exp(eta * value of its group)`` and normalise. The published code
-    compares the average P of the T projection matrices with the last one and keeps the one whose
-    largest value is smaller. An average of projections does not have rank r, so the code goes on
-    with ``I - sqrt(I - P)``, of full rank. Here the top-r eigenspace of P takes its place, also in
-    the comparison. The best ``phi`` of all rounds bounds what is left to gain.
-    """
-    balance = Balance(spaces, problem.criterion)
-    # Logarithms, because a weight that underflowed would never come back.
-    logarithms = np.where(balance.compared, 0.0, -np.inf)
-    average = np.zeros((spaces.n_features, spaces.n_features))
-    rounds: list[Point] = []
-    for _ in range(problem.n_iter):
-        last = spaces.top(softmax(logarithms))
-        rounds.append(last)
-        average += last.basis @ last.basis.T / problem.n_iter
-        logarithms += problem.eta * (last.errors - balance.offsets)
-    basis = top_eigenvectors(average, spaces.rank)[1]
-    mean = Point(last.weights, basis, spaces.errors(basis), nan)
-    found = min(mean, last, key=lambda point: balance.worst(point.errors))
-    best = max(rounds, key=balance.phi)
-    status, bound = Status.ITERATED, balance.phi(best)
-    return balance.solution(found, status, best.weights, bound, rounds[0], last, best)

@@ -7,7 +7,6 @@ from helpers.inside import (
     Eigenspaces,
     FairProblem,
     Operand,
-    RobustProblem,
     RootPrediction,
     Slack,
     WelfareProblem,
@@ -141,12 +140,7 @@ def test_an_eigenspace_that_is_not_the_first_is_never_the_answer():
         assert abs(found.gap) < 1e-12
 
 
-COMMUTING = [
-    *map(WelfareProblem, (0.5, 1.0, 3.0)),
-    WorstOffProblem("loss"),
-    FairProblem(),
-    RobustProblem(0.1, 0.5),
-]
+COMMUTING = [*map(WelfareProblem, (0.5, 1.0, 3.0)), WorstOffProblem("loss"), FairProblem()]
 
 
 @pytest.mark.parametrize("problem", COMMUTING, ids=str)

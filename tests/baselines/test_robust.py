@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from helpers.inside import (
     Operand,
     RobustProblem,
     growing_bases,
-    solve,
+    search_in_basis,
     solve_robust,
 )
 
@@ -76,7 +76,7 @@ def test_growing_basis_finds_what_the_dense_solver_does(monkeypatch):
     factors = rng.normal(size=(2, 40, d)) * np.geomspace(4, 0.1, d)
     operand = Operand(np.einsum("gna,gnb->gab", factors, factors) / 40, np.array([0.7, 0.3]))
     problem = RobustProblem(50.0, 1.0, sizes=(140, 60))
-    grown = solve(problem, operand, 3)
+    grown = search_in_basis(partial(solve_robust, problem=problem), operand, 3)
     assert isinstance(grown.found_in, GrowingBasis)
     dense = solve_robust(Eigenspaces(operand, 3), problem)
     assert grown.value == pytest.approx(dense.value, rel=1e-10)
@@ -92,7 +92,7 @@ def test_errors_that_vanish_do_not_keep_the_search_busy(rank):
     )
     operand = Operand(np.stack([Q * values @ Q.T for values in spectra]), np.array([0.6, 0.4]))
     problem = RobustProblem(0.1, 0.5)
-    solution = solve(problem, operand, rank)
+    solution = search_in_basis(partial(solve_robust, problem=problem), operand, rank)
     assert solution.n_eigensolves < 30
     lost = np.array([0.0, 1.0 if rank == 104 else 0.0])
     assert solution.value == pytest.approx(objective(lost, operand.shares, problem), abs=1e-6)

@@ -6,6 +6,7 @@ import numpy as np
 from helpers.worst_off import made, matrices
 
 from fairpca import MinMaxPCA
+from fairpca.baselines import MultiplicativeWeightsPCA
 
 
 def test_multiplicative_weights_follow_the_published_iteration():
@@ -23,7 +24,7 @@ def test_multiplicative_weights_follow_the_published_iteration():
     V = np.linalg.eigh(average)[1][:, -r:]
     averaged = np.array([best[g] - np.trace(V.T @ C[g] @ V) for g in (0, 1)])
     wanted = min(averaged, losses, key=max)
-    fair = MinMaxPCA(r, center="group", solver="multiplicative_weights", eta=eta, n_iter=T)
+    fair = MultiplicativeWeightsPCA(r, eta=eta, n_iter=T)
     fair.fit(X, sensitive_features=groups)
     np.testing.assert_allclose(fair.group_losses_, wanted, atol=1e-12)
     assert fair.status_ == "multiplicative weights ended"
@@ -31,13 +32,13 @@ def test_multiplicative_weights_follow_the_published_iteration():
 
 def test_multiplicative_weights_approach_the_exact_value_and_never_pass_it():
     X, groups = made(1)
-    exact = MinMaxPCA(2).fit(X, sensitive_features=groups).group_losses_.max()
+    exact = MinMaxPCA(2, center="overall").fit(X, sensitive_features=groups).group_losses_.max()
     gaps = []
     for T in (1, 10, 200):
-        fair = MinMaxPCA(2, solver="multiplicative_weights", eta=0.1, n_iter=T)
+        fair = MultiplicativeWeightsPCA(2, center="overall", eta=0.1, n_iter=T)
         fair.fit(X, sensitive_features=groups)
         gaps.append(fair.group_losses_.max() - exact)
         assert fair.duality_gap_ >= gaps[-1] - 1e-12 >= -2e-12
     assert gaps[0] > gaps[1] > gaps[2]
-    large = MinMaxPCA(2, solver="multiplicative_weights", eta=1e6)  # exp would overflow
+    large = MultiplicativeWeightsPCA(2, center="overall", eta=1e6)  # exp would overflow
     assert np.isfinite(large.fit(X, sensitive_features=groups).components_).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -13,8 +14,13 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fairpca import FairPCA, SubsetFairPCA
+from fairpca import FairPCA, LevellingDownWarning
+from fairpca.baselines import SubsetFairPCA
+from fairpca.datasets import load_checkup
 from fairpca.metrics import group_reconstruction_errors, reconstruction_disparity
+
+# The balanced choice often makes every group worse off, which has a test of its own.
+pytestmark = pytest.mark.filterwarnings("ignore::fairpca.LevellingDownWarning")
 
 
 class Subset(GroupsFromRows, SubsetFairPCA):
@@ -119,6 +125,17 @@ def test_known_points_on_tcred(tcred_moments, r, fairness, error):
     fair = SubsetFairPCA(r).fit_moments(tcred_moments)
     assert fair.disparity_**2 == pytest.approx(fairness, rel=2e-2)
     assert round(fair.reconstruction_error_, 3) == error
+
+
+def test_levelling_down_is_not_silent():
+    people = load_checkup()
+    X, groups = people.data, people.sensitive_features
+    with pytest.warns(LevellingDownWarning, match=r"the error rises for .* and .*FairPCA lowers"):
+        fair = SubsetFairPCA(3).fit(X, sensitive_features=groups)
+    assert (fair.group_errors_ > 2 * fair.pca_group_errors_).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SubsetFairPCA(5, selection="least_error").fit(X, sensitive_features=groups)
 
 
 def test_spea2_is_seeded_and_proves_nothing(diabetes, monkeypatch):

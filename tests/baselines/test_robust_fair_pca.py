@@ -7,7 +7,8 @@ import pytest
 from helpers.many_groups import several
 from helpers.worst_off import made
 
-from fairpca import GroupMoments, RobustFairPCA, load_model
+from fairpca import GroupMoments, load_model
+from fairpca.baselines import RobustFairPCA
 
 
 def test_attributes_are_what_they_say():

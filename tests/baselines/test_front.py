@@ -8,8 +8,7 @@ import math
 import numpy as np
 import pytest
 from helpers.fronts import check, made, objectives, shares
-from helpers.inside import exact_front, select
-from helpers.inside import subset as _subset
+from helpers.inside import _subset, exact_front, select
 from helpers.marks import needs_data
 
 from fairpca import datasets

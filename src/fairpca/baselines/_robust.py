@@ -12,6 +12,7 @@ point of the frontier that lies farthest from the chord AB, one eigenproblem. Ea
 a triangle's height to about a quarter, so a few dozen prove the optimum to rounding.
 """
 
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
 from typing import NamedTuple
@@ -19,7 +20,6 @@ from typing import NamedTuple
 import numpy as np
 
 from fairpca._moments.tolerances import ROUNDED, moment_noise
-from fairpca._problems.problems import RobustProblem
 from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
@@ -27,6 +27,41 @@ from fairpca._solvers.two_groups.root import Line
 from fairpca._typing import Array
 
 _MAX_DIVISIONS = 1000  # a few dozen suffice; this many only where rounding hides the optimum
+
+
+@dataclass(frozen=True)
+class RobustProblem:
+    """Minimise the error that can be promised to two groups whose moments are only nearly right.
+
+    Vu et al. (2022) let the distribution of each group differ from the sample by at most ``eps_g``
+    (in the Wasserstein distance of moments). The largest error that group g can then have is
+
+        S_g = (sqrt(R_g) + sqrt(eps_g))^2
+
+    and the objective is ``sum_g p_g S_g + lambda |S_A - S_B|``: the overall error and a price on
+    the disparity, both at their worst. For ``lambda <= min(p_A, p_B)`` neither error is rewarded,
+    so the optimum is Pareto efficient: on the frontier with non-negative weights.
+    """
+
+    radius: float  # eps_g = radius / sqrt(n_g), in squared units of the data
+    penalty: float  # lambda as a fraction of the smaller share, from 0 to 1
+    sizes: tuple[float, float] = (1.0, 1.0)  # n_g, the rows of both groups, or their total weight
+
+    def worst(self, errors: Array) -> Array:
+        """``S_g``."""
+        radii = self.radius / np.sqrt(self.sizes)
+        return np.asarray((np.sqrt(np.maximum(errors, 0.0)) + np.sqrt(radii)) ** 2)
+
+    def measure(self, errors: Array, shares: Array) -> float:
+        """The objective."""
+        return self.side(errors, shares, int(self.worst(errors).argmax()))
+
+    def side(self, errors: Array, shares: Array, worse: int) -> float:
+        """The objective as if group ``worse`` were the one with the larger ``S_g``."""
+        price = self.penalty * float(shares.min())
+        weights = shares - price
+        weights[worse] += 2 * price
+        return float(weights @ self.worst(errors))
 
 
 class Piece(NamedTuple):

@@ -1,13 +1,18 @@
 """SubsetFairPCA: which of PCA's own components to keep (MOFPCA)."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal, get_args
+from functools import partial
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
 from fairpca._estimators.base import FairProjection
-from fairpca._problems.problems import Rule, SubsetProblem
+from fairpca._moments.operand import Operand
+from fairpca._moments.small_groups import SettledGroups
+from fairpca._problems.solution import Solution
 from fairpca._sklearn import StrOptions
+from fairpca._solvers import in_compact_coordinates
+from fairpca.baselines._subset import Rule, Way, solve_subset
 
 
 @dataclass(eq=False, repr=False)
@@ -19,7 +24,10 @@ class SubsetFairPCA(FairProjection):
     and the disparity add up over the components left out, so the Pareto front is found exactly
     unless there are too many subsets; a rule picks one of its points.
 
-    Attributes not listed below are those of :class:`FairPCA`.
+    Often no point of the front helps anybody: every group's error rises, only less unequally. A
+    :class:`~fairpca.exceptions.LevellingDownWarning` says so.
+
+    Attributes not listed below are those of :class:`fairpca.FairPCA`.
 
     Parameters
     ----------
@@ -33,7 +41,7 @@ class SubsetFairPCA(FairProjection):
     random_state : int, RandomState or None, default=None
         Seed of the evolutionary search.
     n_components, standardize, relative_errors, whiten
-        As in :class:`FairPCA`.
+        As in :class:`fairpca.FairPCA`.
 
     Attributes
     ----------
@@ -59,26 +67,33 @@ class SubsetFairPCA(FairProjection):
 
     Examples
     --------
-    >>> from fairpca import SubsetFairPCA
+    >>> from fairpca.baselines import SubsetFairPCA
     >>> from fairpca.datasets import load_checkup
     >>> people = load_checkup()
-    >>> fair = SubsetFairPCA(n_components=5, standardize=True)
+    >>> fair = SubsetFairPCA(n_components=6, standardize=True)
     >>> fair = fair.fit(people.data, sensitive_features=people.sensitive_features)
     >>> fair.subset_, fair.front_.errors.round(1)
-    (array([0, 1, 3, 4, 7]), array([2. , 2.4, 2.5, 2.6, 2.8, 3.1, 5.4]))
+    (array([0, 1, 2, 3, 4, 7]), array([1.2, 1.4, 1.6, 1.9, 2.1, 2.7, 3. , 5.4]))
     """
 
     _: KW_ONLY
     selection: Rule = "balanced"
     relative_errors: bool = False
-    solver: Literal["auto", "exact", "spea2"] = "auto"
+    solver: Way = "auto"
     random_state: int | np.random.RandomState | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **FairProjection._parameter_constraints,
         "selection": [StrOptions(set(get_args(Rule)))],
-        "solver": [StrOptions({"auto", "exact", "spea2"})],
+        "solver": [StrOptions(set(get_args(Way)))],
     }
 
-    def _problem(self) -> SubsetProblem:
-        return SubsetProblem(self.selection, self.solver, self.random_state)
+    def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
+        find = partial(
+            solve_subset,
+            rank=rank,
+            selection=self.selection,
+            solver=self.solver,
+            random_state=self.random_state,
+        )
+        return in_compact_coordinates(find, operand)

@@ -20,6 +20,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.random import RandomState
@@ -28,11 +29,17 @@ from sklearn.utils import check_random_state
 
 from fairpca._moments.operand import Operand
 from fairpca._moments.tolerances import EPS
-from fairpca._problems.problems import Rule, SubsetProblem
 from fairpca._problems.solution import Point, Solution, best_and_worst
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import descending
 from fairpca._typing import Array, Codes
+
+#: How a point of the Pareto front of subsets is picked.
+Rule = Literal["balanced", "weighted", "least_error", "fairest"]
+
+#: ``"exact"`` looks at every subset, ``"spea2"`` searches as the authors do, and ``"auto"`` is
+#: exact where that is possible.
+Way = Literal["auto", "exact", "spea2"]
 
 EXACT_LIMIT = 1_000_000  # subsets that are looked at one by one, in less than a second
 _BLOCK = 1 << 17  # subsets in memory at a time
@@ -50,10 +57,17 @@ class Front:
         return len(self.errors)
 
 
-def solve_subset(problem: SubsetProblem, operand: Operand, rank: int) -> Solution:
+def solve_subset(
+    operand: Operand,
+    rank: int,
+    selection: Rule,
+    solver: Way,
+    random_state: int | RandomState | None,
+) -> Solution:
     """Find the front of the ``rank``-subsets of PCA's components, and pick a point of it."""
-    d, count = operand.n_features, math.comb(operand.n_features, rank)
-    if problem.solver == "exact" and count > EXACT_LIMIT:
+    d = operand.n_features
+    count = math.comb(d, rank)
+    if solver == "exact" and count > EXACT_LIMIT:
         raise ValueError(
             f"solver='exact' would look at {count:.3g} ways to keep {rank} of {d} components, "
             f"more than {EXACT_LIMIT}; pass SubsetFairPCA({rank}, solver='spea2')."
@@ -62,16 +76,18 @@ def solve_subset(problem: SubsetProblem, operand: Operand, rank: int) -> Solutio
     lambdas = np.maximum(lambdas, 0.0)
     products = operand.products(V)
     deltas = np.einsum("ij,ij->j", V, products[1] - products[0])
-    exact = problem.solver != "spea2" and count <= EXACT_LIMIT
+    exact = solver != "spea2" and count <= EXACT_LIMIT
     if exact:
         front = exact_front(lambdas, deltas, rank)
     else:
-        front = spea2_front(lambdas, deltas, rank, problem.random_state)
-    first = exact_front(lambdas, deltas, 1) if problem.selection == "weighted" else None
-    chosen = select(front, problem.selection, first=first)
-    subset, F = front.subsets[chosen], float(front.fairness[chosen])
-    principal, bound = V[:, :rank], float(lambdas[rank:].sum())
-    pca = Point(operand.shares, principal, operand.errors(principal), bound)
+        front = spea2_front(lambdas, deltas, rank, random_state)
+    first = exact_front(lambdas, deltas, 1) if selection == "weighted" else None
+    chosen = select(front, selection, first=first)
+    subset = front.subsets[chosen]
+    F = float(front.fairness[chosen])
+    principal = V[:, :rank]
+    pca_bound = float(lambdas[rank:].sum())
+    pca = Point(operand.shares, principal, operand.errors(principal), pca_bound)
     privileged, harmed = best_and_worst(pca.errors, operand.traces, operand.compared)
     return Solution(
         basis=V[:, subset],
@@ -165,7 +181,7 @@ def spea2_front(
     if population < 4:  # too few subsets to cross any: look at all of them
         return exact_front(lambdas, deltas, r)
     try:
-        from fairpca._solvers import spea2
+        from fairpca.baselines import _spea2
     except ImportError as error:
         raise ImportError(
             'solver="spea2" needs pymoo; install it with pip install "fairpca[subset]", or pass '
@@ -173,7 +189,7 @@ def spea2_front(
         ) from error
     pca = np.sort(np.argsort(-lambdas, kind="stable")[:r])
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-    found = spea2.search(lambdas, deltas, pca, population, rng)
+    found = _spea2.search(lambdas, deltas, pca, population, rng)
     return _front(lambdas, deltas, np.vstack([pca, found]))
 
 

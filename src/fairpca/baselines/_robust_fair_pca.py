@@ -1,16 +1,17 @@
 """RobustFairPCA: fair to two groups even if their samples are only nearly right."""
 
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
 from fairpca._estimators.base import FairProjection
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
-from fairpca._problems.problems import RobustProblem
 from fairpca._problems.solution import Solution
 from fairpca._sklearn import Interval
-from fairpca._solvers import solve
+from fairpca._solvers import search_in_basis
+from fairpca.baselines._robust import RobustProblem, solve_robust
 
 
 @dataclass(eq=False, repr=False)
@@ -26,7 +27,7 @@ class RobustFairPCA(FairProjection):
     The published algorithm finds local optima. Here the optimum is found and proven by branch and
     bound over one weight.
 
-    Attributes not listed below are those of :class:`FairPCA`.
+    Attributes not listed below are those of :class:`fairpca.FairPCA`.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ class RobustFairPCA(FairProjection):
         ``lambda`` as a fraction of the smaller group's share of all rows, from 0 to 1. Above 1, a
         larger error of one group would be rewarded.
     n_components, standardize, whiten
-        As in :class:`FairPCA`.
+        As in :class:`fairpca.FairPCA`.
 
     Attributes
     ----------
@@ -48,7 +49,7 @@ class RobustFairPCA(FairProjection):
     duality_gap_ : float
         How far the objective can be from the least possible one: zero up to rounding.
     alpha_ : float
-        As in :class:`MinMaxPCA`.
+        As in :class:`fairpca.MinMaxPCA`.
     status_ : str
         "robust error at its least".
 
@@ -59,7 +60,7 @@ class RobustFairPCA(FairProjection):
 
     Examples
     --------
-    >>> from fairpca import RobustFairPCA
+    >>> from fairpca.baselines import RobustFairPCA
     >>> from fairpca.datasets import load_checkup
     >>> people = load_checkup()
     >>> fair = RobustFairPCA(5, standardize=True)
@@ -79,11 +80,9 @@ class RobustFairPCA(FairProjection):
     }
     relative_errors = False  # radii are in the units of the data
 
-    def _problem(self) -> RobustProblem:
-        return RobustProblem(float(self.radius), float(self.penalty))
-
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
         first, second = settled.moments.weights.tolist()  # weight 2 counts as two rows
-        solution = solve(replace(self._problem(), sizes=(first, second)), operand, rank)
+        problem = RobustProblem(float(self.radius), float(self.penalty), sizes=(first, second))
+        solution = search_in_basis(partial(solve_robust, problem=problem), operand, rank)
         extras = {**solution.extras, "robust_error_": solution.value}
         return replace(solution, alpha=solution.alpha_of(operand.shares), extras=extras)
