@@ -26,6 +26,7 @@ from fairpca._estimators.fair_pca import FairPCA
 from fairpca._input import checks, labels
 from fairpca._input.folds import FoldRule
 from fairpca._input.rows import as_rows, dense_blocks, numeric_columns
+from fairpca._input.stream import Input
 from fairpca._moments.group_differences import positive_class
 from fairpca._moments.group_moments import NEVER, GroupMoments, moments_of_rows
 from fairpca._progress import Progress
@@ -140,7 +141,7 @@ class People(Folds):
         """Moments by fold of all or some rows; ``values`` holds all rows after the first steps."""
         target = None if self._target is None else self._target[rows]
         values = as_rows(_safe_indexing(values, rows))
-        return moments_of_rows(values, self.groups[rows], self.weights[rows], target, folds)
+        return moments_of_rows(Input(values, self.groups[rows], self.weights[rows], target), folds)
 
     def _own_space(self, before: Pipeline, rows: Codes) -> Fold:
         """One fold, in the space of the first steps fitted without it."""

@@ -1,13 +1,9 @@
-"""Tables in files, databases and queries, and on clusters."""
+"""Tables in files, databases and queries."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from sklearn.utils import Bunch
-
-from fairpca._input.folds import FoldRule
-
-_MERGE_BYTES = 1 << 28  # memory for one merge of the results of a cluster
 
 
 def read_table(
@@ -92,9 +88,3 @@ def read_table(
     names = ("data", "sensitive_features", "target", "sample_weight", "record")
     rows = {name: getattr(prepared, name) for name in names}
     return Bunch(**rows, feature_names=prepared.roles.feature_names)
-
-
-def merge_fan_in(n_features: int, folds: FoldRule | None) -> int:
-    """How many results are merged at once; fewer if they are large."""
-    n_cells = 1 if folds is None else folds.n_folds
-    return max(2, min(16, _MERGE_BYTES // (8 * n_cells * max(1, n_features) ** 2)))
