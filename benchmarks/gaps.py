@@ -65,7 +65,7 @@ def is_closed(estimator, moments):
         warnings.simplefilter("ignore", ParityInfeasibleWarning)
         warnings.simplefilter("error", DualityGapWarning)
         try:
-            estimator.fit_moments(moments)
+            estimator.fit(moments)
         except DualityGapWarning:
             return False
     return True

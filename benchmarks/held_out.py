@@ -97,7 +97,7 @@ def best_stop(pca, errors):
     """The stop on the efficient frontier with the least largest error in the half that judges."""
     n_A = pca.group_sizes_[pca.groups_.tolist().index(pca.privileged_group_)]
     alphas = np.linspace(1, 1 / (1 + n_A / pca.group_sizes_.sum()), 11)
-    models = [FairPCA(pca.n_components_, alpha=alpha).fit_moments(pca.moments_) for alpha in alphas]
+    models = [FairPCA(pca.n_components_, alpha=alpha).fit(pca.moments_) for alpha in alphas]
     return min(models, key=lambda model: errors(model).max())
 
 

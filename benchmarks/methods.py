@@ -70,7 +70,7 @@ def main(arguments=None):
     warnings.simplefilter("ignore")
     pca = PCA(RANK, svd_solver="covariance_eigh").fit(rows.data)
     table = [measured("PCA(5)", pca, rows)]
-    table += [measured(name, fair.fit_moments(moments), rows) for name, fair in METHODS.items()]
+    table += [measured(name, fair.fit(moments), rows) for name, fair in METHODS.items()]
     for line in table:
         print("; ".join(line.values()), flush=True)
     if not quick:

@@ -113,7 +113,7 @@ def _fit_estimator(
         fair = estimator(r)
         start = _clocks()
         with quietly():
-            fair.fit_moments(moments)
+            fair.fit(moments)
         seconds, cpu_seconds = _clocks() - start
         yield Result(
             dataset=data.dataset,

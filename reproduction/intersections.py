@@ -72,7 +72,7 @@ def _fit_all(lfw: Bunch) -> Iterator[GroupResult]:
     for r in RANKS:
         for name, (_, make) in COMPARED.items():
             with quietly():
-                fit = make(r).fit_moments(moments)
+                fit = make(r).fit(moments)
             for group, rows, error in zip(
                 fit.groups_, fit.group_sizes_, fit.group_errors_, strict=True
             ):

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from fairpca._cv.held_out import PCA
 from fairpca._cv.leave_out import LeaveOut
-from fairpca._cv.stopping import CrossFit, Walk, disparity_interval
+from fairpca._cv.path import path_of
+from fairpca._cv.stopping import CrossFit, disparity_interval
 from fairpca._estimators.advice import largest_gap
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
@@ -238,8 +239,8 @@ def _held_out_path(
     two = len(operand.shares) == 2
 
     def along(problem: FairProblem) -> CrossFit:
-        walk = Walk(problem, fairest, operand, fair.tol)
-        return CrossFit(folds, walk, fairest.basis.shape[1], fair.relative_errors)
+        path = path_of(problem, fairest, operand, fair.tol)
+        return CrossFit(folds, path, fair.relative_errors)
 
     first, last = marks["PCA"].disparity, marks["u-FPCA"].disparity
     ends = {

@@ -324,7 +324,7 @@ def test_changes_reach_over_the_stop_that_all_folds_choose_together():
     """The interval of the fixed stop, from moments of the same folds, lies within the audit's."""
     X, groups = two_groups((150, 40), seed=2)
     moments = GroupMoments.from_data(X, groups, folds=10)
-    fitted = FairPCACV(2).fit_moments(moments)
+    fitted = FairPCACV(2).fit(moments)
     assert fitted.stop_ > 0
     found = audit(FairPCACV(2), moments, **QUICK)
     fixed = audit(FairPCA(2, alpha=fitted.alpha_), moments, **QUICK)

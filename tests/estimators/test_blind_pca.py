@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -147,7 +145,7 @@ def ways_in(X, groups, y, folder):
     frame = pd.DataFrame(X, columns=list("abcdefgh"))
     yield "frame", lambda blind: blind.fit(frame, y, sensitive_features=groups)
     moments = GroupMoments.from_data(X, groups, target=y)
-    yield "moments", lambda blind: blind.fit_moments(moments)
+    yield "moments", lambda blind: blind.fit(moments)
 
     def in_blocks(blind):
         for rows in np.array_split(np.argsort(groups, kind="stable"), 7):
@@ -155,9 +153,6 @@ def ways_in(X, groups, y, folder):
         return blind
 
     yield "blocks", in_blocks
-    path = folder / "people.csv"
-    frame.assign(group=groups, y=y).to_csv(path, index=False, float_format="%.17g")
-    yield "files", lambda blind: blind.fit_files(path, sensitive_features="group", target="y")
     weighted = np.vstack([X, X[:50]]), np.r_[y, y[:50]], np.r_[groups, groups[:50]]
     weights = np.r_[np.full(50, 0.25), np.ones(len(X) - 50), np.full(50, 0.75)]
     yield (
@@ -355,13 +350,6 @@ def in_every_way(estimator, X, y, groups, folder):
         return model.transform(X)
 
     yield in_blocks
-    frame = pd.DataFrame(X, columns=list("abcdefgh")).assign(group=groups, y=y)
-    frame.to_csv(folder / "people.csv", index=False)
-    frame.to_parquet(folder / "people.parquet")
-    for name in ("people.csv", "people.parquet"):
-        yield partial(
-            clone(estimator).fit_files, folder / name, sensitive_features="group", target="y"
-        )
     da = pytest.importorskip("dask.array", reason="needs the dask extra")
     chunks, outcomes = da.from_array(X, chunks=(110, 8)), da.from_array(y, chunks=110)
     yield lambda: clone(estimator).fit(chunks, outcomes, sensitive_features=groups)
@@ -409,9 +397,9 @@ def test_moments_without_outcomes_are_refused_where_they_count():
     X, groups, y = people()
     moments = GroupMoments.from_data(X, groups)
     with pytest.raises(ValueError, match=r"GroupMoments.from_data\(X, groups, target=y\)"):
-        BlindPCA(2, notion="equalized_odds").fit_moments(moments)
+        BlindPCA(2, notion="equalized_odds").fit(moments)
     with pytest.raises(ValueError, match="none and classes"):
         moments.update(X, groups, target=y)
-    blind = BlindPCA(2).fit_moments(GroupMoments.from_data(X, groups, target=y))
-    expected = BlindPCA(2).fit_moments(moments)
+    blind = BlindPCA(2).fit(GroupMoments.from_data(X, groups, target=y))
+    expected = BlindPCA(2).fit(moments)
     np.testing.assert_allclose(blind.components_, expected.components_, atol=1e-9)

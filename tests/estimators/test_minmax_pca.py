@@ -66,10 +66,10 @@ KNOWN = [  # r, least largest loss, and what ten rounds of multiplicative weight
 
 @pytest.mark.parametrize(("r", "exact", "iterated"), KNOWN)
 def test_known_losses_on_tcred(tcred_moments, r, exact, iterated):
-    fair = MinMaxPCA(r, center="group").fit_moments(tcred_moments)
+    fair = MinMaxPCA(r, center="group").fit(tcred_moments)
     assert fair.group_losses_.round(5).tolist() == [exact, exact]
     assert abs(fair.duality_gap_) < 1e-13 * 44
-    published = MultiplicativeWeightsPCA(r).fit_moments(tcred_moments)
+    published = MultiplicativeWeightsPCA(r).fit(tcred_moments)
     assert round(published.group_losses_.max(), 5) == iterated
     # Its bound is a true one, so the gap covers the distance to the exact value.
     assert published.duality_gap_ >= iterated - exact - 1e-5

@@ -65,7 +65,7 @@ def test_worst_case_over_the_groups_compared():
     ignoring.fit(X, sensitive_features=groups)
     centred = X - X.mean(axis=0)
     alone = GroupMoments.from_data(np.vstack([centred[kept], -centred[kept]]), [*groups[kept]] * 2)
-    without = MinMaxPCA(2, criterion="error").fit_moments(alone)
+    without = MinMaxPCA(2, criterion="error").fit(alone)
     np.testing.assert_allclose(ignoring.group_errors_[:3], without.group_errors_, rtol=1e-6)
 
 

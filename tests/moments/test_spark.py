@@ -53,7 +53,7 @@ def test_several_columns_are_crossed_as_in_memory(session, kind):
     frame = session.createDataFrame(pd.DataFrame(X, columns=COLUMNS).join(groups)).repartition(4)
     moments = GroupMoments.from_spark(frame, list(groups))
     assert_same_moments(moments, GroupMoments.from_data(X, groups))
-    fair = FairPCA(2, max_error_increase=0.05).fit_moments(moments)
+    fair = FairPCA(2, max_error_increase=0.05).fit(moments)
     expected = FairPCA(2, max_error_increase=0.05).fit(X, sensitive_features=groups)
     assert fair.groups_.tolist() == expected.groups_.tolist()
     np.testing.assert_allclose(fair.group_errors_, expected.group_errors_, rtol=1e-10)
@@ -115,7 +115,7 @@ def test_folds_for_cross_validation(frame):
     moments = GroupMoments.from_spark(frame.drop("id", "w"), "sex", folds=5)
     assert moments.n_folds == 5
     assert_same_moments(moments, GroupMoments.from_data(X, SEX))
-    fair = FairPCACV(2, cv=5).fit_moments(moments)
+    fair = FairPCACV(2, cv=5).fit(moments)
     held_out = fair.held_out_pca_group_errors_ + fair.held_out_changes_
     np.testing.assert_allclose(fair.held_out_group_errors_, held_out)
 
@@ -140,7 +140,7 @@ def test_targets_by_class(session, kind, notion):
     table = pd.DataFrame(X, columns=COLUMNS).assign(sex=SEX, ill=ill)
     spark = session.createDataFrame(table).repartition(5)
     moments = GroupMoments.from_spark(spark, "sex", target="ill")
-    model = kind(1, notion=notion).fit_moments(moments)
+    model = kind(1, notion=notion).fit(moments)
     expected = kind(1, notion=notion).fit(X, ill, sensitive_features=SEX)
     np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)
 
@@ -148,7 +148,7 @@ def test_targets_by_class(session, kind, notion):
 def test_targets_of_numbers(session):
     spark = session.createDataFrame(pd.DataFrame(X, columns=COLUMNS).assign(sex=SEX)).repartition(5)
     moments = GroupMoments.from_spark(spark, "sex")
-    model = FairPLS(1, notion="demographic_parity").fit_moments(moments, target="e")
+    model = FairPLS(1, notion="demographic_parity").fit(moments, y="e")
     expected = FairPLS(1, notion="demographic_parity")
     expected.fit(X[:, :3], X[:, 3], sensitive_features=SEX)
     np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)

@@ -317,7 +317,7 @@ def fit_quietly(estimator: Judged, moments: GroupMoments, **options: Any) -> Any
     largest = labels[int(counts.argmax())]
     moments = moments._renamed({labels[g]: largest for g in np.flatnonzero(counts == 0)})
     with quietly():
-        return with_known(estimator, **options).fit_moments(moments)
+        return with_known(estimator, **options).fit(moments)
 
 
 def with_known(estimator: Judged, **options: Any) -> Any:

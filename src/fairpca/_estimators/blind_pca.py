@@ -26,6 +26,7 @@ from fairpca._problems.status import Status
 from fairpca._sklearn import Interval, RealNotInt
 from fairpca._solvers import Problem, solve
 from fairpca._typing import Array
+from fairpca.exceptions import NotEnoughRows
 
 
 class TargetedProjection(AnyGroups, FairProjection, Targeted[Solution]):
@@ -243,7 +244,7 @@ class BlindPCA(TargetedProjection):
         alone = moments.groups[moments.counts == 1].tolist()
         less = "hide_covariances=0" if self.hide_covariances else "keep_covariances=None"
         if alone:
-            raise ValueError(
+            raise NotEnoughRows(
                 f"groups {alone[:5]} have a single row, hence no covariance to compare; pass "
                 f"min_group_size=2 with small_groups='merge' or 'ignore', or {less}."
             )

@@ -10,8 +10,9 @@ import numpy as np
 
 from fairpca._cv.held_out import PCA
 from fairpca._cv.leave_out import LeaveOut, fold_of
-from fairpca._cv.split import fold_rule, learn_repeats, needs_all_rows
-from fairpca._cv.stopping import Stop, Walk, disparity_interval, solve_by_folds
+from fairpca._cv.path import path_of
+from fairpca._cv.split import learn_repeats
+from fairpca._cv.stopping import Stop, disparity_interval, solve_by_folds
 from fairpca._estimators.advice import warn_of_held_out
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._moments.group_moments import GroupMoments
@@ -109,14 +110,8 @@ class FairPCACV(FairPCA):
         """Not offered: the stop is chosen when all rows are known."""
         raise AttributeError(
             "FairPCACV has no partial_fit, because the stop is chosen when all rows are known; add "
-            "blocks to moments, moments.update(X, groups, folds=10), and call fit_moments(moments)."
+            "blocks to moments, moments.update(X, groups, folds=10), and call fit(moments)."
         )
-
-    def _fit_files(self, data: Any, options: dict[str, Any]) -> None:
-        if not isinstance(self.cv, Integral):
-            raise needs_all_rows(self.cv)
-        rule = fold_rule(self.cv, self.random_state)
-        super()._fit_files(data, options | {"folds": rule.n_folds, "fold_seed": rule.salt})
 
     def _check_groups(self, settled: SettledGroups) -> None:
         """Refuse moments without folds or with other folds, and groups too small for them."""
@@ -162,8 +157,8 @@ class FairPCACV(FairPCA):
         }
         return replace(solution, extras=extras)
 
-    def _set_result(self, settled: SettledGroups, result: Solution) -> None:
-        super()._set_result(settled, result)
+    def _warn(self, settled: SettledGroups, result: Solution) -> None:
+        super()._warn(settled, result)
         curve, chosen, compared = self._stop.curve, self._stop.chosen, settled.compared
         totals = curve.held_out.totals
         changes, errors = totals.changes[chosen, compared], totals.group_errors[PCA, compared]
@@ -184,14 +179,15 @@ class FairPCACV(FairPCA):
         operand, stops = settled.measured(self.relative_errors), self._stop.curve.stops
         parts = iter(settled.with_repeats([part for pair in pairs for part in pair]).repeats)
         own_spaces = [
-            fold_of(fit_to, judge, settled.compared, self.standardize)
+            fold_of(fit_to._group_sums(), judge._group_sums(), settled.compared, self.standardize)
             for fit_to, judge in zip(parts, parts, strict=True)
         ]
         pca = solve(PLAIN_PCA, operand, rank, self.tol)
-        walk = Walk(replace(self._problem(), max_group_increase=inf), pca, operand, self.tol)
+        path = path_of(replace(self._problem(), max_group_increase=inf), pca, operand, self.tol)
         folds = own_spaces or LeaveOut(settled)
+        path.prepare(sorted({*stops[self._stop.of_folds].tolist(), self._stop.stop}))
         for fold, chosen in zip(folds, self._stop.of_folds.tolist(), strict=True):
             own = fold.operand.relative() if self.relative_errors else fold.operand
             at = sorted({float(stops[chosen]), self._stop.stop})
-            bases = walk.bases(own, rank, at)[0]
+            bases = path.of_fold(own).bases(at)
             yield bases[at.index(stops[chosen])].T, bases[at.index(self._stop.stop)].T

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from fairpca._input.device import library_of, on_host
 from fairpca._typing import Array, Labels
+from fairpca.exceptions import NotEnoughRows
 
 _LARGEST_WEIGHT = 1e250  # sums of larger weights, or of their inverses, leave the range of float64
 MOST_GROUPS = 50  # more are compared only on request; among no more rows, each may be a group
@@ -30,6 +31,14 @@ def forgotten_groups(estimator: object, method: str, y: Any, needs_y: bool) -> T
     if y is not None and not needs_y:
         hint += " If the labels passed as y are the groups, pass sensitive_features=y."
     return TypeError(f"{problem} Pass {call}.{hint}")
+
+
+def refuse_beside_moments(estimator: object, **given: Any) -> None:
+    """Refuse groups, weights and the like beside moments, which hold those of their rows."""
+    for name, value in given.items():
+        if value is not None:
+            problem = f"X is GroupMoments, which hold the {name} of their rows"
+            raise ValueError(f"{problem}; pass {type(estimator).__name__}(...).fit(moments).")
 
 
 def check_same_order(X: Any, **columns: Any) -> None:
@@ -119,7 +128,7 @@ def check_group_weights(labels: Labels, weights: NDArray[Any]) -> None:
     weightless = labels[~(weights > 0)].tolist()
     if weightless:
         remedy = "give at least one of their rows a positive sample_weight, or leave them out"
-        raise ValueError(f"groups {weightless} have total weight zero; {remedy}.")
+        raise NotEnoughRows(f"groups {weightless} have total weight zero; {remedy}.")
 
 
 def check_feature_names(
@@ -151,7 +160,7 @@ def check_several_groups(
     if len(labels) < 2:
         held = f"one group only ({labels[0]!r}, " if labels else "no group large enough ("
         problem = f"sensitive_features holds {held}n_samples = {n_samples}), nothing to compare"
-        raise ValueError(f"{problem}; pass labels of two groups or more{otherwise}.")
+        raise NotEnoughRows(f"{problem}; pass labels of two groups or more{otherwise}.")
 
 
 def check_two_groups(labels: Sequence[Any], what: str) -> None:

@@ -58,9 +58,9 @@ class ArrayRows(DenseRows):
 
     def __init__(self, X: Any) -> None:
         if isinstance(X, str | PathLike):
-            read = f"table = fairpca.read_table({str(X)!r}, sensitive_features='sex')"
-            problem = f"X={str(X)!r} is a text, not a table of numbers"
-            raise TypeError(f"{problem}; write {read} and pass table.data, or call fit_files.")
+            problem = f"X={str(X)!r} is a string, not a table of numbers"
+            read = f"polars.read_csv({str(X)!r})"
+            raise TypeError(f"{problem}; read the file first, for example with {read}.")
         if hasattr(X, "collect"):
             kind = type(X).__name__
             raise TypeError(f"X is a {kind}, which holds no rows yet; pass X.collect().")

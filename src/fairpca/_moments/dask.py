@@ -36,10 +36,11 @@ def moments_of_dask(given: Input, folds: FoldRule | None) -> GroupMoments:
     n = len(blocks)
     groups = _cut_like(X, given.sensitive_features, "sensitive_features", n)
     weights = _cut_like(X, given.sample_weight, "sample_weight", n)
+    units = _cut_like(X, given.units, "units", n)
     numbers = isinstance(given.y, NumericTarget)
     outcomes = _cut_like(X, given.y.values if numbers else given.y, "y", n)
     learn = delayed(_block_moments, pure=False)
-    columns = zip(blocks, groups, weights, outcomes, strict=True)
+    columns = zip(blocks, groups, weights, outcomes, units, strict=True)
     parts = [learn(folds, i, numbers, *block) for i, block in enumerate(columns)]
     merge = delayed(GroupMoments.merge, pure=False)
     while len(parts) > 1:
@@ -49,13 +50,20 @@ def moments_of_dask(given: Input, folds: FoldRule | None) -> GroupMoments:
 
 
 def _block_moments(
-    folds: FoldRule | None, i: int, numbers: bool, X: Any, groups: Any, weights: Any, y: Any
+    folds: FoldRule | None,
+    i: int,
+    numbers: bool,
+    X: Any,
+    groups: Any,
+    weights: Any,
+    y: Any,
+    units: Any,
 ) -> GroupMoments:
     """Moments of a block, which unlike whole data may be empty."""
     if X.shape[0] == len(groups) == 0:
         return GroupMoments()
     with single_threaded_blas(), naming(f"in block {i} of X"):
-        given = open_input(X, groups, weights, NumericTarget(y) if numbers else y)
+        given = open_input(X, groups, weights, NumericTarget(y) if numbers else y, units)
         return moments_of_rows(given, folds, partition=i)
 
 

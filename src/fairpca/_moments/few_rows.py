@@ -87,6 +87,10 @@ class FewRows(GroupSums):
                 total.add_group(here, part, there)
         return cls(**vars(total), factor=np.concatenate(factors), codes=np.concatenate(codes))
 
+    def moved(self, origin: Array) -> FewRows:
+        """Rows about their own means need not be moved."""
+        return self
+
     def second_moments(self, center: Center) -> Array:
         return self.multiplied().second_moments(center)
 

@@ -9,10 +9,11 @@ Methods under "axes" are for the other layers of this package, not for users: ``
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Any, get_args
@@ -41,11 +42,13 @@ from fairpca._input.labels import (
 )
 from fairpca._input.rows import NumericTarget, Rows, as_rows, join_targets
 from fairpca._input.stream import Input, Stream, open_input, stream_of
+from fairpca._input.units import Units, encode_units, how_many, smallest
 from fairpca._moments.accumulate import accumulate
 from fairpca._moments.few_rows import FewRows, are_few, combined
 from fairpca._moments.operand import Operand
 from fairpca._moments.sums import Sums
 from fairpca._typing import Array, Center, Codes, Label, Labels, Mask
+from fairpca.exceptions import NotEnoughRows
 
 #: What sums up the rows of one batch.
 SumUp = Callable[[], Sums | FewRows]
@@ -53,6 +56,7 @@ SumUp = Callable[[], Sums | FewRows]
 Target = Callable[[Any, "GroupMoments"], Any]
 
 _MERGE_BYTES = 1 << 28  # memory for one merge
+_MOST_ROWS = 1 << 40  # of a partition; rows of different ones have different numbers
 _MOST_LABELS = 10_000  # more are looked at before all rows are read
 _NOTHING = Sums.combined(0, 0, [])
 NEVER = -1  # the fold of rows that are never left out
@@ -76,6 +80,8 @@ class GroupMoments:
         Number of columns, 0 while empty; the last ``n_targets`` are targets of :class:`FairPLS`.
     feature_names : list of str or None
         Column names, when the rows came from data frames or files.
+    n_units : ndarray of shape (k,)
+        The number of units of each group; their rows, where no units were passed.
     n_dropped : int
         Number of rows left out because of missing values, where that was asked for.
 
@@ -104,7 +110,8 @@ class GroupMoments:
         self._sums: Sums | FewRows = _NOTHING  # one entry per cell
         self._cells: Codes = np.empty((3, 0), np.intp)  # fold, outcome and group of each entry
         self._rule: FoldRule | None = None
-        self._seen = Counter[Label]()  # rows of each group that the rule has counted
+        self._seen = Counter[Label]()  # rows of each group, whatever their weight
+        self._units: dict[Label, Units] | None = None  # of each group; None: rows are the units
 
     @classmethod
     def from_data(
@@ -114,6 +121,7 @@ class GroupMoments:
         sample_weight: Any = None,
         target: Any = None,
         *,
+        units: Any = None,
         folds: int | ArrayLike | None = None,
         fold_seed: int = 0,
         max_groups: int | None = None,
@@ -131,6 +139,9 @@ class GroupMoments:
             Non-negative weights; a row of weight 2 counts twice.
         target : array-like of shape (n_samples,), optional
             The class of each row, for moments by outcome (:class:`BlindPCA`, :class:`FairPLS`).
+        units : array-like of shape (n_samples,), optional
+            Whose row each is: rows with the same label belong to one person, say, and stay in one
+            fold. A row without a label is a unit by itself. By default every row is.
         folds : int or array-like of shape (n_samples,), optional
             The number of folds, or the fold of each row, for moments by fold (:class:`FairPCACV`).
         fold_seed : int, default=0
@@ -140,7 +151,7 @@ class GroupMoments:
             are refused; :meth:`update` takes any.
         """
         rule = check_folds(folds, fold_seed)
-        given = open_input(X, sensitive_features, sample_weight, target)
+        given = open_input(X, sensitive_features, sample_weight, target, units)
         if isinstance(given.X, Stream) or is_dask(given.X) or is_dask(given.sensitive_features):
             moments = cls()._with(given, rule)
             check_group_labels(moments.groups, moments.counts, max_groups)
@@ -150,63 +161,6 @@ class GroupMoments:
         return moments_of_rows(given._replace(X=rows, sensitive_features=groups), rule)
 
     @classmethod
-    def from_files(
-        cls,
-        data: Any,
-        *,
-        sensitive_features: str | Sequence[str],
-        features: Sequence[str] | None = None,
-        sample_weight: str | None = None,
-        target: str | None = None,
-        drop: str | Sequence[str] = (),
-        drop_missing: bool = False,
-        query: str | None = None,
-        encoding: str | None = None,
-        decimal: str | None = None,
-        header: bool = True,
-        sheet: str | None = None,
-        missing_values: str | Sequence[str] = (),
-        progress: Callable[[float], object] | None = None,
-        folds: int | None = None,
-        fold_seed: int = 0,
-    ) -> GroupMoments:
-        """Moments of the rows of files or of a query, read once in constant memory.
-
-        Needs the extra ``fairpca[files]``.
-
-        Parameters
-        ----------
-        data : str, path or list of them
-            CSV, TSV, Parquet or Arrow (IPC, Feather) files, or a folder or pattern of one of these
-            kinds, whose ``key=value`` subfolders are columns of text; a DuckDB database; or a
-            query, a text that begins with SELECT, WITH or FROM.
-        sensitive_features : str or list of str
-            The column of group labels; several are crossed. In text files every label is text, so
-            01 and 1 are two groups.
-        features : list of str, optional
-            The features, numbers or booleans. By default all numeric columns without another role;
-            row numbers, and columns called ``id`` or the like, are left out with a warning.
-        sample_weight, target : str, optional
-            Columns of non-negative weights, and of outcomes, which are classes.
-        drop_missing : bool, default=False
-            Leave out rows with missing values; by default an error says where they are.
-        drop, query, encoding, decimal, header, sheet, missing_values
-            As for :func:`~fairpca.read_table`.
-        progress : callable, optional
-            Called with the fraction done, rising to 1.
-        folds, fold_seed : int, optional
-            As for :meth:`from_data`.
-        """
-        from fairpca.cli.columns.prepare import moments_of_table
-
-        columns: dict[str, Any] = {"sensitive_features": sensitive_features, "features": features}
-        columns |= {"sample_weight": sample_weight, "target": target, "drop_missing": drop_missing}
-        reading: dict[str, Any] = {"query": query, "encoding": encoding, "decimal": decimal}
-        reading |= {"header": header, "sheet": sheet, "missing_values": missing_values}
-        rule = None if folds is None else FoldRule(folds, fold_seed)
-        return moments_of_table(data, reading, progress, rule, drop=drop, **columns)
-
-    @classmethod
     def from_spark(
         cls,
         frame: Any,
@@ -214,6 +168,7 @@ class GroupMoments:
         sample_weight: str | None = None,
         target: str | None = None,
         *,
+        units: str | None = None,
         folds: int | None = None,
         fold_seed: int = 0,
     ) -> GroupMoments:
@@ -229,14 +184,14 @@ class GroupMoments:
             ``frame.select(...)`` and ``frame.dropna()`` make such a frame.
         sensitive_features : str or list of str
             The column of group labels; several are crossed.
-        sample_weight, target : str, optional
-            Columns of non-negative weights, and of outcomes, which are classes.
+        sample_weight, target, units : str, optional
+            Columns of non-negative weights, of outcomes, which are classes, and of units.
         folds, fold_seed : int, optional
             As for :meth:`from_data`; rows are counted in each partition.
         """
         from fairpca._moments.spark import moments_of_spark
 
-        roles = stream_of(frame, sensitive_features, sample_weight, target)
+        roles = stream_of(frame, sensitive_features, sample_weight, target, units)
         return moments_of_spark(frame, roles, None if folds is None else FoldRule(folds, fold_seed))
 
     def update(
@@ -246,6 +201,7 @@ class GroupMoments:
         sample_weight: Any = None,
         target: Any = None,
         *,
+        units: Any = None,
         folds: int | FoldRule | ArrayLike | None = None,
         fold_seed: int = 0,
     ) -> GroupMoments:
@@ -254,7 +210,7 @@ class GroupMoments:
         When the rows are refused (missing values, wrong columns) nothing has been added.
         """
         rule = check_folds(folds, fold_seed)
-        given = open_input(X, sensitive_features, sample_weight, target)
+        given = open_input(X, sensitive_features, sample_weight, target, units)
         vars(self).update(vars(self._with(given, rule)))  # an interrupt cannot divide this step
         return self
 
@@ -293,6 +249,7 @@ class GroupMoments:
         if len(parts) > 1:
             merged._add_up([(part._sums, part._cells_among(merged)) for part in parts])
             merged._seen = sum((part._seen for part in parts), Counter())
+            merged._units = _united([part._units for part in parts])
         merged.n_dropped = sum(moments.n_dropped for moments in everyone)
         return merged
 
@@ -305,7 +262,7 @@ class GroupMoments:
             if ours != theirs[what]:
                 raise ValueError(
                     f"merge needs moments with the same {what}, got {ours} and {theirs[what]}; "
-                    "pass the same kind of y (or target), folds and fold_seed with every block."
+                    "pass the same kind of y (or target), units, folds and fold_seed each time."
                 )
 
     @property
@@ -317,7 +274,9 @@ class GroupMoments:
         elif self.n_folds:
             folds = "numbered folds"
         outcomes = "none" if self.outcomes is None else "classes"
-        return {"number of targets": str(self.n_targets), "outcomes": outcomes, "folds": folds}
+        units = "none" if self._units is None else "labels"
+        targets = str(self.n_targets)
+        return {"number of targets": targets, "outcomes": outcomes, "units": units, "folds": folds}
 
     @property
     def n_folds(self) -> int:
@@ -371,6 +330,8 @@ class GroupMoments:
             part.groups = self.groups[[g]]
             part._cells[_GROUP] = 0
             part._seen = Counter({label: self._seen[label]})
+            if self._units is not None:
+                part._units = {label: self._units[label]}
             yield label, part
 
     def _by_outcome(self) -> tuple[GroupMoments, Codes, Codes]:
@@ -389,6 +350,11 @@ class GroupMoments:
         inside = self._cells[_FOLD] == fold
         rest, left_out = self._take(~inside), self._take(inside)
         return rest._keep(outcomes=True), left_out._keep(outcomes=True)
+
+    def _sums_by_fold(self) -> list[Sums | FewRows]:
+        """The sums by group of rows that are never left out, and then of each fold that has any."""
+        folds = self._cells[_FOLD]
+        return [self._take(folds == fold)._group_sums() for fold in [NEVER, *self._folds()]]
 
     def _folds(self) -> dict[int, Array]:
         """For each fold that holds rows, the number and the total weight of each group's rows."""
@@ -418,6 +384,9 @@ class GroupMoments:
         renamed._seen = Counter()
         for label, n in self._seen.items():
             renamed._seen[names.get(label, label)] += n
+        if self._units is not None:
+            own = [{names.get(label, label): units} for label, units in self._units.items()]
+            renamed._units = _united(own)
         renamed._add_up([(self._sums, cells)])
         return renamed
 
@@ -445,6 +414,14 @@ class GroupMoments:
         """Number of rows of each group with a positive weight."""
         rows = np.bincount(self._cells[_GROUP], self._sums.rows, minlength=len(self.groups))
         return rows.astype(np.int64)
+
+    @property
+    def n_units(self) -> NDArray[np.int64]:
+        """Number of units of each group, exact up to some thousands; see ``units``."""
+        if self._units is None:
+            return self.counts
+        sizes = [how_many(self._units[label]) for label in self.groups.tolist()]
+        return np.array(sizes, np.int64)
 
     @property
     def weights(self) -> Array:
@@ -499,7 +476,8 @@ class GroupMoments:
         alone = total.rows == 1
         if center == "group" and alone.any():
             problem = f"groups {self.groups[alone].tolist()} have a single row, so no variance here"
-            raise ValueError(f"{problem}; use center='overall', or merge them with other groups.")
+            merged = "use center='overall', or merge them with other groups"
+            raise NotEnoughRows(f"{problem}; {merged}.")
         return total
 
     def __copy__(self) -> GroupMoments:
@@ -628,7 +606,17 @@ def _begin(
     counts = np.bincount(codes, minlength=len(labels)).tolist()
     moments._seen = Counter(dict(zip(labels, counts, strict=True)))
     numbers = np.full(n, NEVER)
-    if isinstance(folds, FoldRule):
+    units: Units | None = None
+    if given.units is not None:
+        first = sum(seen.values()) + (partition or 0) * _MOST_ROWS
+        units = encode_units(given.units, n, first)
+        counted = np.ones(n, bool) if weights is None else weights > 0
+        own = [units[counted & (codes == g)] for g in range(len(labels))]
+        moments._units = _united([dict(zip(labels, own, strict=True))])
+    if isinstance(folds, FoldRule) and units is not None:
+        moments._rule = replace(folds, by_unit=True)
+        numbers = moments._rule.folds_of_units(units)
+    elif isinstance(folds, FoldRule):
         moments._rule = folds
         rule = folds if partition is None else folds.within(partition)
         numbers = rule.folds_of(codes, np.array([seen[label] for label in labels], np.intp))
@@ -646,6 +634,17 @@ def _checked(folds: Codes, n_rows: int) -> Codes:
         problem = f"folds has {len(folds)} numbers but X has {n_rows} rows"
         raise ValueError(f"{problem}; pass one number per row, or how many folds there are.")
     return folds
+
+
+def _united(parts: Sequence[dict[Label, Units] | None]) -> dict[Label, Units] | None:
+    """What is kept of the units of each group, which may occur in several parts."""
+    found = defaultdict[Label, list[Units]](list)
+    for part in parts:
+        if part is None:
+            return None
+        for label, units in part.items():
+            found[label].append(units)
+    return {label: smallest(np.concatenate(units)) for label, units in found.items()}
 
 
 def _refuse_ids(seen: Counter[Label], n_features: int) -> None:

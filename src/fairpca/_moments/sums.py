@@ -56,6 +56,11 @@ def means_from(center: Center, from_mean: Array, compared: Mask | None) -> Array
     return from_mean if center == "overall" else np.zeros_like(from_mean)
 
 
+def _both_ways(u: Array, v: Array) -> Array:
+    """``u v' + v u'``."""
+    return np.asarray(np.stack([u, v], axis=1) @ np.stack([v, u]))
+
+
 @dataclass(frozen=True)
 class GroupSums:
     """Counts and sums of k groups of rows with d columns; finished arrays are never changed."""
@@ -125,14 +130,16 @@ class Sums(GroupSums):
                 e = total.add_group(here, part, there)
                 grams[here] += part.grams[there]
                 if e.any():
-                    cross = np.outer(part.sums[there] + 0.5 * part.weights[there] * e, e)
-                    grams[here] += cross
-                    grams[here] += cross.T
+                    half = part.sums[there] + 0.5 * part.weights[there] * e
+                    grams[here] += _both_ways(half, e)
         return cls(total.rows, total.weights, total.shifts, total.sums, grams)
 
     def take(self, groups: Sequence[int]) -> Sums:
         """Sums of some of the groups."""
-        g = list(groups)
+        wanted = list(groups)
+        g: list[int] | slice = wanted
+        if wanted and wanted == list(range(wanted[0], wanted[-1] + 1)):
+            g = slice(wanted[0], wanted[-1] + 1)  # no copy of the matrices
         return Sums(self.rows[g], self.weights[g], self.shifts[g], self.sums[g], self.grams[g])
 
     def moved(self, origin: Array) -> Sums:
@@ -140,11 +147,10 @@ class Sums(GroupSums):
         e, n = self.shifts - origin, self.weights[:, None]
         if not e.any():
             return self
-        grams = self.grams.copy()
-        for gram, half, step in zip(grams, self.sums + 0.5 * n * e, e, strict=True):
-            cross = np.outer(half, step)
-            gram += cross
-            gram += cross.T
+        grams = np.empty_like(self.grams)
+        halves = self.sums + 0.5 * n * e
+        for moved, gram, half, step in zip(grams, self.grams, halves, e, strict=True):
+            np.add(gram, _both_ways(half, step), out=moved)
         shifts = np.tile(origin, (len(e), 1))
         return replace(self, shifts=shifts, sums=self.sums + n * e, grams=grams)
 
@@ -153,9 +159,14 @@ class Sums(GroupSums):
 
         They have shape (n_bases, k), and come with the squared distances from the point, (k,).
         """
-        grams = self.moved(origin).grams
-        distances = np.trace(grams, axis1=1, axis2=2)
-        kept = [np.einsum("kij,ij->k", grams @ U, U) for U in bases]
+        e, n = self.shifts - origin, self.weights
+        squares = np.trace(self.grams, axis1=1, axis2=2)
+        distances = squares + np.einsum("ki,ki->k", 2 * self.sums + n[:, None] * e, e)
+        kept = []
+        for U in bases:
+            s_U, e_U = self.sums @ U, e @ U
+            within = np.einsum("kij,ij->k", self.grams @ U, U)
+            kept.append(within + np.einsum("ki,ki->k", 2 * s_U + n[:, None] * e_U, e_U))
         return np.asarray(distances - np.array(kept)), np.asarray(distances)
 
     def second_moments(self, center: Center, compared: Mask | None = None) -> Array:

@@ -112,7 +112,7 @@ class LoadingsDisplay:
         loadings = {"fair PCA" if fair else "PCA": projection.components_}
         if fair and hasattr(projection, "moments_"):
             pca = FairPCA(projection.n_components_, alpha=1.0, **group_options(projection))
-            loadings["PCA"] = pca.fit_moments(projection.moments_).components_
+            loadings["PCA"] = pca.fit(projection.moments_).components_
         if feature_names is None:
             usual = [f"x{j}" for j in range(projection.n_features_in_)]
             feature_names = getattr(projection, "feature_names_in_", usual)
