@@ -42,7 +42,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     relative_errors: bool
     tol: float = math.inf  # for estimators without this parameter
     _ready: Callable[[], Self]
-    _named: Sequence[str]  # columns that arguments of ``fit`` named
+    _named: Sequence[str] = ()  # columns that arguments of ``fit`` named
 
     def transform(self, X: Any) -> Any:
         """Project X onto the components.
