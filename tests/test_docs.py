@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.command import run
 from helpers.marks import needs_data
 from sklearn.pipeline import make_pipeline
 
@@ -28,7 +29,7 @@ PAGES = ["architecture", "contributing", "releasing"]
 IS_PATH = re.compile(r"[\w.*/-]+(/|\.(py|rst|md|txt|toml|cff|yml|csv))")
 
 
-CODE = re.compile(r"^```(python|text)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+CODE = re.compile(r"^```(python|text|bash)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def text_of(page: str) -> str:
@@ -122,7 +123,7 @@ def test_code_prints_what_the_page_shows(page, tmp_path, monkeypatch):
         if kind == "text":
             assert printed.strip() == text
             compared += 1
-        else:
+        elif kind == "python":
             with contextlib.redirect_stdout(io.StringIO()) as stream:
                 exec(text, known)
             printed = stream.getvalue()
@@ -141,7 +142,6 @@ def checkup_frame():
     )
 
 
-@pytest.mark.filterwarnings("ignore:.*look like row numbers or ids")
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # of pandas, inside dask
 def test_code_of_large_data_runs(tmp_path, monkeypatch):
     """With a folder as the page has it; Spark has tests of its own."""
@@ -154,6 +154,9 @@ def test_code_of_large_data_runs(tmp_path, monkeypatch):
     for kind, code in CODE.findall(text_of("large_data")):
         if kind == "python" and "spark" not in code:
             exec(code, known)
+        elif kind == "bash" and code.strip().startswith("fairpca"):
+            for line in code.strip().splitlines():
+                run(*shlex.split(line)[1:], cwd=tmp_path)
     assert (tmp_path / "scores.parquet").exists()
     assert len(known["scores"].compute()) == len(frame)
 
@@ -202,7 +205,6 @@ def commands_of_the_pages():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*look like row numbers or ids")
 def test_commands_of_the_pages_run(tmp_path, monkeypatch):
     duckdb, frame = pytest.importorskip("duckdb"), checkup_frame()
     run_command = pytest.importorskip("fairpca.cli").run_command

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -140,9 +138,6 @@ def ways_in(X, groups, y, folder):
         return blind
 
     yield "blocks", in_blocks
-    path = folder / "people.csv"
-    frame.assign(group=groups, y=y).to_csv(path, index=False, float_format="%.17g")
-    yield "files", lambda blind: blind.fit_files(path, sensitive_features="group", target="y")
     weighted = np.vstack([X, X[:50]]), np.r_[y, y[:50]], np.r_[groups, groups[:50]]
     weights = np.r_[np.full(50, 0.25), np.ones(len(X) - 50), np.full(50, 0.75)]
     yield (
@@ -332,13 +327,6 @@ def in_every_way(estimator, X, y, groups, folder):
         return model.transform(X)
 
     yield in_blocks
-    frame = pd.DataFrame(X, columns=list("abcdefgh")).assign(group=groups, y=y)
-    frame.to_csv(folder / "people.csv", index=False)
-    frame.to_parquet(folder / "people.parquet")
-    for name in ("people.csv", "people.parquet"):
-        yield partial(
-            clone(estimator).fit_files, folder / name, sensitive_features="group", target="y"
-        )
     da = pytest.importorskip("dask.array", reason="needs the dask extra")
     chunks, outcomes = da.from_array(X, chunks=(110, 8)), da.from_array(y, chunks=110)
     yield lambda: clone(estimator).fit(chunks, outcomes, sensitive_features=groups)

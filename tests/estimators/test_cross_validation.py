@@ -384,42 +384,6 @@ def test_sorted_rows_do_no_harm(helped):
     )
 
 
-def test_files_in_batches_of_any_size(helped, tmp_path):
-    pytest.importorskip("pyarrow")
-    import pyarrow as pa
-    from pyarrow import parquet as pq
-
-    X, g = helped
-    columns = {f"x{j}": column for j, column in enumerate(X.T)}
-    table = pa.table({**columns, "sex": g})
-    fits = []
-    for size in (600, 47):
-        path = tmp_path / f"{size}" / "people.parquet"
-        path.parent.mkdir()
-        pq.write_table(table, path, row_group_size=size)
-        fits.append(FairPCACV(2, cv=FOLDS).fit_files(path, sensitive_features="sex"))
-    one, many = fits
-    assert one.held_out_changes_.any()
-    np.testing.assert_allclose(one.held_out_changes_, many.held_out_changes_, rtol=1e-8)
-    assert one.groups_.tolist() == ["a", "b"]
-    assert one.feature_names_in_.tolist() == list(columns)
-
-
-def test_crossed_columns_of_files(helped, tmp_path):
-    pytest.importorskip("pyarrow")
-    X, g = helped
-    path = tmp_path / "people.csv"
-    lines = [f"{','.join(map(str, x))},{s},x" for x, s in zip(X, g, strict=True)]
-    path.write_text("\n".join(["a,b,c,d,e,f,sex,race", *lines]))
-    moments = GroupMoments.from_files(path, sensitive_features=["sex", "race"], folds=4)
-    plain = GroupMoments.from_files(path, sensitive_features=["sex", "race"])
-    assert moments.groups.tolist() == plain.groups.tolist()
-    assert moments.n_folds == 4
-    in_memory = FairPCACV(2, cv=4).fit(X, sensitive_features=g)
-    from_files = FairPCACV(2, cv=4).fit(moments)
-    np.testing.assert_allclose(from_files.held_out_changes_, in_memory.held_out_changes_, rtol=1e-8)
-
-
 def test_dask(helped):
     da = pytest.importorskip("dask.array")
     X, g = helped
@@ -491,8 +455,6 @@ def test_refused_sources(helped, monkeypatch):
         FairPCACV(2, cv=5).fit(GroupMoments.from_data(X, g, folds=7))
     with pytest.raises(ValueError, match="cv=7"):
         FairPCACV(2, cv=10).fit(GroupMoments.from_data(X, g, folds=7))
-    with pytest.raises(ValueError, match="needs all rows at once"):
-        FairPCACV(2, cv=StratifiedKFold(3)).fit_files("people.csv", sensitive_features="sex")
     assert not hasattr(FairPCACV(2), "partial_fit")
     with pytest.raises(AttributeError, match="partial_fit"):
         FairPCACV(2).partial_fit(X, sensitive_features=g)

@@ -242,11 +242,6 @@ def ways_in(X, groups, y, folder, numbers):
         return pls
 
     yield "blocks", in_blocks
-    path = folder / "people.csv"
-    frame.assign(group=groups, y=y).to_csv(path, index=False, float_format="%.17g")
-    yield "files", lambda pls: pls.fit_files(path, sensitive_features="group", target="y")
-    named = {"sensitive_features": "group", "target": "y", "features": NAMES}
-    yield "columns", lambda pls: pls.fit_files(path, **named)
     if numbers:
         joint = GroupMoments.from_data(np.column_stack([y, X]), groups)
         yield "moments", lambda pls: pls.fit(joint, y=0)
@@ -367,24 +362,19 @@ def test_refusals(params, change, message):
         )
 
 
-def test_whole_numbers_are_never_taken_for_classes_unasked(tmp_path):
+def test_whole_numbers_are_never_taken_for_classes_unasked():
     X, groups, y = people("numbers")
     counts = np.round(5 * y).astype(int)
     expected = FairPLS(2, notion=None).fit(X, counts + 1e-9, sensitive_features=groups)
-    frame = pd.DataFrame(X, columns=NAMES).assign(group=groups, visits=counts)
-    frame.to_csv(tmp_path / "people.csv", index=False, float_format="%.17g")
     cells = GroupMoments.from_data(X, groups, target=counts)
     for fit in (
-        lambda pls: pls.fit_files(
-            tmp_path / "people.csv", sensitive_features="group", target="visits"
-        ),
         lambda pls: pls.partial_fit(X, counts, sensitive_features=groups).transform(X),
         lambda pls: pls.fit(cells),
     ):
         with pytest.raises(ValueError, match="target_type='numbers'"):
             fit(FairPLS(2, notion=None))
     numbers = FairPLS(2, notion=None, target_type="numbers")
-    numbers.fit_files(tmp_path / "people.csv", sensitive_features="group", target="visits")
+    numbers.fit(X, counts, sensitive_features=groups)
     np.testing.assert_allclose(numbers.components_, expected.components_, atol=1e-6)
     classes = FairPLS(2, notion=None, target_type="classes").fit(
         X, counts, sensitive_features=groups

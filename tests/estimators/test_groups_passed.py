@@ -217,8 +217,6 @@ def test_forgotten_groups():
     made = make_pipeline(FairPLS(2), LogisticRegression())
     with pytest.raises(TypeError, match=r"fit\(X, y, fairpls__sensitive_features=groups\)"):
         made.fit(X, y)
-    with pytest.raises(TypeError, match=r"fit_files.* missing .*'sensitive_features'"):
-        FairPCA(2).fit_files("people.csv")
     with pytest.raises(TypeError, match="sensitive_features=y"):
         FairPCA(2).fit(X, groups)
 

@@ -7,7 +7,6 @@ fitted attributes follow, is up to its subclasses: :class:`FairProjection` looks
 
 import os
 import sys
-from collections.abc import Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -99,7 +98,6 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     group_sizes_: Codes
     small_groups_: list[Label]
     _lacking: str = ""  # why the rows that ``partial_fit`` has seen do not allow a fit yet
-    _fitted_files: Sequence[Any] = ()  # ``save`` must not overwrite these
     _otherwise: ClassVar[str] = ""  # what to use for one group instead
 
     def fit(
@@ -196,24 +194,6 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
             return self
         return self._publish(fitted, moments, settled, result)
 
-    def fit_files(
-        self, data: Any, *, sensitive_features: str | Sequence[str], **options: Any
-    ) -> Self:
-        """Fit to the rows of files or of a query, read once in constant memory.
-
-        Parameters
-        ----------
-        data, sensitive_features, **options
-            As for :meth:`GroupMoments.from_files`. ``target`` is the column of y, for estimators
-            that look at it.
-        """
-        from fairpca.cli.reader.read import input_paths
-
-        self._validate_params()
-        self._fit_files(data, {"sensitive_features": sensitive_features, **options})
-        self._fitted_files = input_paths(data)
-        return self
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to a safetensors file; see :func:`fairpca.load_model`.
 
@@ -223,7 +203,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         from fairpca._atomic import replacing
         from fairpca._models.safetensors import write_model
 
-        with replacing(path, self._fitted_files) as temporary:
+        with replacing(path) as temporary:
             write_model(self, temporary)
 
     # -- what a subclass defines -------------------------------------------------------------------
@@ -303,9 +283,6 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     def _prepared(self, moments: GroupMoments, y: Any) -> GroupMoments:
         """The moments that a user passed in place of rows, as this estimator wants them."""
         return copy(moments)
-
-    def _fit_files(self, data: Any, options: dict[str, Any]) -> None:
-        self.fit(GroupMoments.from_files(data, **options))
 
     # -- publishing: a copy gets the whole result, and then takes the place of the old one ---------
 

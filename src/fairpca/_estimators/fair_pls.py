@@ -1,7 +1,7 @@
 """FairPLS: components made for a target, without what tells the groups apart."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from math import inf
 from numbers import Real
@@ -121,29 +121,6 @@ class FairPLS(TargetedProjection):
 
     def _prepared(self, moments: GroupMoments, y: Any) -> GroupMoments:
         return super()._prepared(moments if y is None else _with_targets_last(moments, y), y)
-
-    def _fit_files(self, data: Any, options: dict[str, Any]) -> None:
-        target = options.pop("target", None)
-        if target is None:
-            raise ValueError(
-                f"{self!r} needs a target; pass the name of the column of y, for example "
-                "fit_files(path, sensitive_features='sex', target='income')."
-            )
-        from fairpca.cli.columns.prepare import judge_columns
-        from fairpca.cli.reader.read import open_table
-        from fairpca.cli.reader.table import Reading
-
-        own = {f.name for f in fields(Reading)} & options.keys()
-        table = open_table(data, **{name: options.pop(name) for name in own})
-        if self._are_numbers(partial(table.holds_fractions, target)):
-            names = {"sensitive_features", "features", "sample_weight"} & options.keys()
-            columns = {name: options[name] for name in names}
-            drop = options.pop("drop", ())
-            roles, _, _ = judge_columns(table, warns=True, target=target, drop=drop, **columns)
-            options["features"] = [*roles.features, target]
-            self.fit(GroupMoments.from_files(table, **options), target)
-        else:
-            super()._fit_files(table, options | {"target": target})
 
     def _validate_params(self) -> None:
         super()._validate_params()

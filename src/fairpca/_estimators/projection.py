@@ -1,11 +1,9 @@
 """Scores, reconstructions and likelihood of rows under a fitted linear projection."""
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +14,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_array, validate_data
 
-from fairpca._input.checks import check_n_features
 from fairpca._input.device import DeviceRows, is_dask, is_device_array, on_host
 from fairpca._input.rows import (
     as_rows,
@@ -25,6 +22,7 @@ from fairpca._input.rows import (
     refuse_unusable_numbers,
     refusing_overflow,
 )
+from fairpca._input.stream import is_stream, map_stream, without_named
 from fairpca._moments.tolerances import EPS
 from fairpca._typing import Array
 
@@ -44,21 +42,29 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     relative_errors: bool
     tol: float = math.inf  # for estimators without this parameter
     _ready: Callable[[], Self]
+    _named: Sequence[str] = ()  # columns that arguments of ``fit`` named
 
     def transform(self, X: Any) -> Any:
         """Project X onto the components.
 
         Parameters
         ----------
-        X : {array, sparse matrix, data frame} of shape (n_samples, n_features)
+        X : {array, sparse matrix, data frame} of shape (n_samples, n_features), or stream
+            A data frame may hold the columns that were named at fit, such as the groups. Streams
+            are what ``fit`` takes as streams.
 
         Returns
         -------
         ndarray of shape (n_samples, n_components_), or a data frame after ``set_output``
             float32 for float32 input, else float64. A dask array, not yet computed, for dask
-            arrays and data frames; an array like X for arrays of torch, CuPy and the like.
+            arrays and data frames; an array like X for arrays of torch, CuPy and the like. For a
+            stream, a ``pyarrow.RecordBatchReader`` of its columns that are no features, then of the
+            scores, computed as they are read.
         """
         fitted = self._ready()
+        if is_stream(X):
+            return map_stream(fitted, X)
+        X = without_named(X, fitted._named)
         nothing = np.zeros(fitted.n_components_)
         return fitted._map_rows(X, type(self)._scores, fitted.mean_, encoder_of(fitted).T, nothing)
 
@@ -118,7 +124,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         """``(X - before) @ matrix + after``, in memory, in dask or on a device."""
         n_columns, width = matrix.shape
         if is_dask(X):
-            from fairpca._tables.dask import count_columns, map_rows
+            from fairpca._moments.dask import count_columns, map_rows
 
             self._check_width(count_columns(X), n_columns)
             twin = copy(self)  # without moments, small enough to send to workers
@@ -132,64 +138,6 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
                 refuse_unusable_numbers(rows)
             return values
         return in_memory(self, X)
-
-    def transform_files(
-        self,
-        data: Any,
-        output: str | os.PathLike[str],
-        *,
-        features: Sequence[str] | None = None,
-        keep: str | Sequence[str] = (),
-        drop_missing: bool = False,
-        progress: Callable[[float], object] | None = None,
-        **reading: Any,
-    ) -> Path:
-        """Write the scores of the rows of files or of a query to a file, in row order.
-
-        Parameters
-        ----------
-        data, drop_missing, progress, **reading
-            As for :meth:`fit_files`; ``reading`` are ``query``, ``encoding``, ``decimal``,
-            ``header``, ``sheet`` and ``missing_values``.
-        output : str or path
-            Must end in ``.parquet``, ``.csv`` or ``.tsv``; is returned. The file appears, or
-            replaces an older one, only when it is complete. In text files, cells that a
-            spreadsheet would read as a formula start with an apostrophe.
-        features : list of str, optional
-            By default the features of the fit, by name.
-        keep : str or list of str, optional
-            Columns to write in front of the scores, such as row identifiers.
-        """
-        from fairpca.cli.columns.roles import choose_roles
-        from fairpca.cli.reader.read import open_table
-        from fairpca.cli.writer import write_scores
-
-        names = self.get_feature_names_out().tolist()
-        features = getattr(self, "feature_names_in_", None) if features is None else features
-        table = open_table(data, **reading)
-        roles, _ = choose_roles(table, features=features, keep=keep, drop_missing=drop_missing)
-        check_n_features(self.n_features_in_, len(roles.features), "transform_files")
-        write_scores(table, roles, output, names, encoder_of(self), self.mean_, progress=progress)
-        return Path(output)
-
-    def transform_spark(
-        self,
-        frame: Any,
-        *,
-        features: Sequence[str] | None = None,
-        keep: str | Sequence[str] = (),
-        drop_missing: bool = False,
-    ) -> Any:
-        """Scores of the rows of a Spark data frame, as a data frame that is not yet computed.
-
-        Options as in :meth:`transform_files`; missing values are an error unless dropped.
-        """
-        from fairpca._tables.spark import map_scores
-
-        names = self.get_feature_names_out().tolist()
-        features = getattr(self, "feature_names_in_", None) if features is None else features
-        columns = {"features": features, "keep": keep, "drop_missing": drop_missing}
-        return map_scores(frame, names, encoder_of(self), self.mean_, **columns)
 
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of each row under probabilistic PCA with these components.

@@ -70,7 +70,7 @@ def strata_of(settled: SettledGroups, notion: Notion, pos_label: Label) -> list[
     if settled.cells is None or settled.cells.outcomes is None:
         raise ValueError(
             f"notion={notion!r} compares people of one class, but these moments have no classes; "
-            "pass y to fit, target to fit_files, or GroupMoments.from_data(X, groups, target=y)."
+            "pass y to fit, or GroupMoments.from_data(X, groups, target=y)."
         )
     cells, outcomes, groups = settled.cells._by_outcome()
     known = _classes_that_count(settled.cells.outcomes, cells, outcomes)

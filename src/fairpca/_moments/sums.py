@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +116,11 @@ class Sums(GroupSums):
 
     grams: Array  # G_g, (k, d, d)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The triangles of the symmetric matrices are enough to pickle, or to send."""
+        above = np.triu_indices(self.sums.shape[1])
+        return _unpacked, (self.rows, self.weights, self.shifts, self.sums, self.grams[:, *above])
+
     @classmethod
     def combined(cls, k: int, d: int, parts: Sequence[tuple[Sums, Sequence[int]]]) -> Sums:
         """Sums of k groups; group g of a part adds to the group ``places[g]``."""
@@ -163,6 +169,18 @@ class Sums(GroupSums):
             kept.append(within + np.einsum("ki,ki->k", 2 * s_U + n[:, None] * e_U, e_U))
         return np.asarray(distances - np.array(kept)), np.asarray(distances)
 
+    def lost(self, encode: Array, decode: Array, origin: Array) -> tuple[Array, Array]:
+        """Squared errors of rows rebuilt by ``encode`` and ``decode`` about a point, by group.
+
+        They have shape (k,), and come with the squared distances from the point.
+        """
+        grams = self.moved(origin).grams
+        distances = np.trace(grams, axis1=1, axis2=2)
+        encoded = grams @ encode
+        once = np.einsum("kdr,rd->k", encoded, decode)
+        twice = np.einsum("krs,rs->k", encode.T @ encoded, decode @ decode.T)
+        return np.asarray(distances - 2 * once + twice), np.asarray(distances)
+
     def second_moments(self, center: Center, compared: Mask | None = None) -> Array:
         """``C_g`` of every group, of shape (k, d, d)."""
         C = self.grams / self.weights[:, None, None]
@@ -193,3 +211,15 @@ class Sums(GroupSums):
         """Sums of the rows with each column divided by its scale."""
         shifts, sums = self.shifts / scale, self.sums / scale
         return replace(self, shifts=shifts, sums=sums, grams=self.grams / np.outer(scale, scale))
+
+
+def _unpacked(
+    rows: NDArray[np.int64], weights: Array, shifts: Array, sums: Array, triangles: Array
+) -> Sums:
+    """Sums whose Gram matrices come as triangles."""
+    k, d = sums.shape
+    grams = np.empty((k, d, d))
+    above, right = np.triu_indices(d)
+    grams[:, above, right] = triangles
+    grams[:, right, above] = triangles
+    return Sums(rows, weights, shifts, sums, grams)

@@ -35,7 +35,7 @@ try:
     import pyarrow.parquet as pq
 except ImportError as error:
     raise ImportError(
-        "files need duckdb and pyarrow; install them with pip install 'fairpca[files]'."
+        "files need duckdb and pyarrow; install them with pip install 'fairpca[cli]'."
     ) from error
 
 __all__ = ["duckdb", "pa", "pa_csv", "pc", "pq"]
