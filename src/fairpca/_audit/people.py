@@ -22,6 +22,7 @@ from fairpca._cv.split import fold_numbers
 from fairpca._input import checks, labels
 from fairpca._input.folds import FoldRule
 from fairpca._input.rows import as_rows, dense, numeric_columns
+from fairpca._input.stream import Input
 from fairpca._linear_map import flattened
 from fairpca._moments.group_differences import positive_class
 from fairpca._moments.group_moments import NEVER, GroupMoments, moments_of_rows
@@ -125,7 +126,7 @@ class People(Folds):
         """Moments by fold of all or some rows; ``values`` holds all rows after the first steps."""
         target = None if self._target is None else self._target[rows]
         values = as_rows(_safe_indexing(values, rows))
-        return moments_of_rows(values, self.groups[rows], self.weights[rows], target, folds)
+        return moments_of_rows(Input(values, self.groups[rows], self.weights[rows], target), folds)
 
     def _own_space(self, before: Pipeline, rows: Codes) -> Pair:
         """One fold, in the space of the first steps fitted without it."""

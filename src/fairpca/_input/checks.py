@@ -5,6 +5,7 @@ Every message says what was passed, what is allowed, and the call that fixes it.
 
 from collections import Counter
 from collections.abc import Sequence
+from difflib import get_close_matches
 from math import inf
 from typing import Any
 
@@ -169,3 +170,18 @@ def check_two_groups(labels: Sequence[Any], what: str) -> None:
         problem = f"{what} compares two groups, but {held}"
         remedy = f"compare one with the rest, sensitive_features=(groups == {labels[0]!r})"
         raise ValueError(f"{problem}; {remedy}, or use FairPCA(n_components).")
+
+
+def refuse_unknown_columns(named: Sequence[str], columns: Sequence[str]) -> None:
+    """Refuse names of columns that X does not have."""
+    for name in named:
+        if name not in columns:
+            close = get_close_matches(name, columns, n=3) or list(columns)[:8]
+            raise ValueError(f"X has no column {name!r}; pass a name such as {close}.")
+
+
+def refuse_twins(names: Sequence[str]) -> None:
+    """Refuse two columns of one name."""
+    twins = [name for name, times in Counter(names).items() if times > 1]
+    if twins:
+        raise ValueError(f"X has two columns named {twins[0]!r}; rename one of them.")
