@@ -498,3 +498,17 @@ def test_links_of_the_readme():
     assert all((ROOT / path).exists() for path in paths)
     assert len(made) == len(links)
     assert all(link.startswith("https://") for link in made)
+
+
+def test_messages_name_packages_that_can_be_installed():
+    """fairpca is not published, so ``pip install "fairpca[cli]"`` would not find it."""
+    named = set()
+    for path in PACKAGE.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert "fairpca[" not in text, path
+        joined = re.sub(r'"\s*\n\s*f?"', "", text)
+        for packages in re.findall(r"pip install ([-'\w\[\], ]+)", joined):
+            named |= set(re.findall(r"[a-z][-\w]+(?![-\w]*\])(?=\W|$)", packages.split(" or ")[0]))
+    extras = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    known = set(re.findall(r'"([-\w]+)[\[>]', extras))
+    assert {"duckdb", "safetensors", "pyspark"} <= named & known

@@ -69,7 +69,7 @@ class MinMaxPCA(CenteredProjection):
         overall mean either way; with ``center="overall"``, ``criterion="error"`` minimises the
         largest of the ``group_errors_``.
     n_components, standardize, relative_errors, whiten
-    min_group_size, small_groups, max_groups, tol
+    min_group_size, small_groups, tol
         As in :class:`FairPCA`.
 
     Attributes
