@@ -123,3 +123,30 @@ def test_folds_of_few_rows_are_those_of_refits():
         errors[folds == fold] = ((rows - pca.inverse_transform(pca.transform(rows))) ** 2).sum(1)
     expected = [errors[g == label].mean() for label in fair.groups_]
     np.testing.assert_allclose(fair.held_out_pca_group_errors_, expected, rtol=1e-6)
+
+
+def test_more_components_than_a_fold_has_directions_are_refused():
+    """Their held-out errors would depend on the order of the rows."""
+    X, g = np.random.default_rng(0).normal(size=(12, 8)), np.repeat(["a", "b"], 6)
+    with pytest.raises(ValueError, match=r"n_components=7, .* pass n_components=5 or fewer"):
+        FairPCACV(7, cv=2).fit(X, sensitive_features=g)
+    FairPCACV(5, cv=2).fit(X, sensitive_features=g)
+    rare = np.zeros((100, 3))
+    rare[:, 0], rare[:, 1] = np.random.default_rng(1).normal(size=(2, 100))
+    rare[7, 2] = 1.0  # one row alone has the third direction
+    X = rare @ np.linalg.qr(np.random.default_rng(2).normal(size=(4, 4)))[0][:3]
+    folds = PredefinedSplit(np.arange(100) % 5)
+    with pytest.raises(ValueError, match="pass n_components=2 or fewer"):
+        FairPCACV(3, cv=folds).fit(X, sensitive_features=np.repeat(["a", "b"], 50))
+
+
+@pytest.mark.parametrize("rank", [3, 4, 5])
+def test_where_pca_loses_nothing_it_is_the_answer(rank):
+    X, g = make_groups((60, 40), d=3)
+    X = X @ np.random.default_rng(0).normal(size=(3, 5))
+    order = np.random.default_rng(0).permutation(100)
+    for rows in (slice(None), order, order[::-1]):
+        fair = FairPCACV(rank).fit(X[rows], sensitive_features=g[rows])
+        assert fair.stop_ == 0
+        assert not fair.held_out_changes_.any()
+        np.testing.assert_allclose(fair.held_out_group_errors_, 0.0, atol=1e-9)

@@ -15,6 +15,8 @@ from fairpca._blas import parallel_map
 from fairpca._cv.held_out import HeldOut, Intervals
 from fairpca._cv.leave_out import Fold, LeaveOut
 from fairpca._cv.path import FoldPath, Path
+from fairpca._moments.operand import Operand
+from fairpca._moments.tolerances import MEAN_NOISE
 from fairpca._problems.solution import disparity
 from fairpca._typing import Array, Mask
 
@@ -39,6 +41,14 @@ class Curve:
     def disparity(self) -> Array:
         """The held-out disparity at each stop, of shape (n_stops,)."""
         return disparity(self.held_out.totals.group_errors, *self.sides)
+
+
+def kept_directions(operand: Operand, basis: Array) -> int:
+    """In how many directions of a subspace the rows of all groups together vary."""
+    shares, traces = operand.shares, operand.traces
+    M_U = np.tensordot(shares, operand.products(basis), axes=1)
+    values = np.linalg.eigvalsh(basis.T @ M_U)
+    return int(np.count_nonzero(values > MEAN_NOISE * float(shares @ traces)))
 
 
 def disparity_interval(held_out: HeldOut, projection: int, sides: Sides) -> Intervals:
@@ -81,7 +91,10 @@ class CrossFit:
             number, fold = numbered
             path = self._path_of(number, fold)
             before = path.n_eigensolves
-            errors, variation = fold.errors(path.bases(stops))
+            bases = path.bases(stops)
+            if stops[0] == 0.0:
+                self._refuse_lower_rank(fold.operand, bases[0])
+            errors, variation = fold.errors(bases)
             return errors, fold.left_out.weights, variation, path.n_eigensolves - before
 
         found = list(parallel_map(measure, enumerate(self.folds), self.folds.n_threads))
@@ -90,6 +103,21 @@ class CrossFit:
         self._variation = np.array(variation)
         self._errors |= dict(zip(stops, np.array(of_folds).swapaxes(0, 1), strict=True))
         self.n_eigensolves += sum(counts)
+
+    def _refuse_lower_rank(self, operand: Operand, pca: Array) -> None:
+        """Refuse training rows with fewer directions than components, unless all rows have as few.
+
+        Further components of the fold would be arbitrary, and so would the held-out errors.
+        """
+        if kept_directions(operand, pca) == pca.shape[1]:
+            return
+        whole = self.path.operand
+        allowed = kept_directions(operand, np.eye(len(pca)))
+        if allowed < min(pca.shape[1], kept_directions(whole, np.eye(len(pca)))):
+            raise ValueError(
+                f"n_components={pca.shape[1]}, but without one of the folds the rows vary in only "
+                f"{allowed} directions; pass n_components={allowed} or fewer, or more folds."
+            )
 
     def _path_of(self, number: int, fold: Fold) -> FoldPath:
         """The path of a fold, kept as long as the fold is."""

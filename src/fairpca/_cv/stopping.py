@@ -33,6 +33,7 @@ from fairpca._cv.held_out import BASELINE, RELIABLE, HeldOut
 from fairpca._cv.leave_out import LeaveOut
 from fairpca._cv.path import path_of
 from fairpca._moments.operand import Operand
+from fairpca._moments.tolerances import moment_noise
 from fairpca._problems.problems import PLAIN_PCA, FairProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import Status
@@ -79,7 +80,9 @@ def solve_by_folds(
     pca = solve(PLAIN_PCA, operand, rank, tol)
     path = path_of(replace(problem, max_group_increase=inf), pca, operand, tol)
     cross_fit = CrossFit(folds, path, relative_errors)
-    if worst_off_decides(problem):
+    if pca.pca.errors.max() <= moment_noise(operand.traces):
+        curve = cross_fit.at([])  # PCA loses nothing, and rounding must not decide
+    elif worst_off_decides(problem):
         curve = _up_to_parity(cross_fit)
     else:
         curve = _around_limits(cross_fit, problem)
