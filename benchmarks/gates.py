@@ -22,7 +22,7 @@ from benchmarks._harness import DOCS, run_cases
 from benchmarks.public_tables import public_tables
 from fairpca import FairPCA, FairPCACV, GroupMoments
 from fairpca._cv.cross_fit import Curve
-from fairpca._cv.stopping import decide
+from fairpca._cv.stopping import chosen_stop
 from fairpca._problems.problems import FairProblem
 
 EFFICIENT = FairProblem(constraint="efficient")
@@ -117,7 +117,7 @@ def frontier(options, to_tune_on):
     for gate, reliable in RULES:
 
         def chosen(split, gate=gate, reliable=reliable):
-            return decide(split.curve, EFFICIENT, gate, reliable).chosen
+            return chosen_stop(split.curve, EFFICIENT, gate, reliable).chosen
 
         yield {"data": data} | line(f"gate {gate:g}, reliable {reliable:g}", cases, chosen)
 
@@ -138,7 +138,7 @@ def nulls(options, sizes, heavy_tails=False):
         curves.append(fair._stop.curve)
     tails = "Student's t, 3 degrees" if heavy_tails else "Gaussian"
     for gate, reliable in RULES:
-        left = [decide(curve, EFFICIENT, gate, reliable).chosen > 0 for curve in curves]
+        left = [chosen_stop(curve, EFFICIENT, gate, reliable).chosen > 0 for curve in curves]
         yield {
             "data": f"{n} null tables, groups of {' + '.join(map(str, sizes))} rows, {tails}",
             "rule": f"gate {gate:g}, reliable {reliable:g}",

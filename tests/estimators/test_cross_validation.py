@@ -14,7 +14,7 @@ from helpers.inside import (
     HeldOut,
     Sides,
     choose,
-    decide,
+    chosen_stop,
     products_only,
     warn_of_held_out,
 )
@@ -166,8 +166,8 @@ def test_pca_is_left_only_if_the_choices_of_the_other_folds_confirm_the_gain():
     curve = Curve(np.array([0, 0.5, 1]), held_out, sides)
     problem = FairProblem(constraint="efficient")
     assert choose(curve, problem) == 2
-    assert decide(curve, problem).chosen == 0
-    assert decide(curve, problem, reliable=-np.inf).chosen == 2
+    assert chosen_stop(curve, problem).chosen == 0
+    assert chosen_stop(curve, problem, reliable=-np.inf).chosen == 2
 
 
 def test_one_number_says_whether_the_worst_off_group_gains_reliably(helped):

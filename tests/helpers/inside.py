@@ -13,7 +13,7 @@ from fairpca._cv.cross_fit import CrossFit, Curve, Sides
 from fairpca._cv.held_out import HeldOut
 from fairpca._cv.leave_out import LeaveOut
 from fairpca._cv.path import path_of
-from fairpca._cv.stopping import choose, decide
+from fairpca._cv.stopping import choose, chosen_stop
 from fairpca._estimators import advice, base
 from fairpca._estimators.advice import warn_of_held_out
 from fairpca._estimators.base import GroupEstimator

@@ -10,7 +10,7 @@ held-out errors:
   least disparity;
 * ``"efficient"`` without a budget: the stop at which the worst-off group is best off, at the latest
   where the groups change sides. PCA is left only if the group that PCA serves worst gains beyond
-  chance, see :func:`decide`.
+  chance, see :func:`chosen_stop`.
 
 Held-out errors are nearly monotone along the path, not exactly. So they are computed at ``_STOPS``
 first. Bisection finds where a limit or a target is passed, and interpolation where the groups
@@ -86,14 +86,14 @@ def solve_by_folds(
         curve = _up_to_parity(cross_fit)
     else:
         curve = _around_limits(cross_fit, problem)
-    stop = decide(curve, problem)
+    stop = chosen_stop(curve, problem)
     solution = solve(path.at(stop.stop), operand, rank, tol, pca)
     n_eigensolves = pca.n_eigensolves + cross_fit.n_eigensolves + solution.n_eigensolves
     status = Status.NO_GAIN if stop.stop == 0 else Status.CROSS_VALIDATED
     return replace(solution, status=status, n_eigensolves=n_eigensolves), stop
 
 
-def decide(
+def chosen_stop(
     curve: Curve, problem: FairProblem, gate: float = RELIABLE, reliable: float = RELIABLE
 ) -> Stop:
     """The stop that all folds choose together, and the one that the others choose for each fold.
