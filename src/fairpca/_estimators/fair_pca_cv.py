@@ -36,6 +36,9 @@ class FairPCACV(FairPCA):
     standard errors there. In the end the projection is fitted to all rows. Parameters and
     attributes not listed below are those of :class:`FairPCA`.
 
+    With ``order="fair"`` prefixes are those of :class:`FairPCA` inside the span that was chosen.
+    Where PCA is kept, the order is by variance.
+
     Parameters
     ----------
     cv : int, splitter or iterable of splits, default=10
@@ -133,6 +136,11 @@ class FairPCACV(FairPCA):
             )
         if n_folds != int(cv):
             raise ValueError(f"cv={cv}, but these moments have {n_folds} folds; pass cv={n_folds}.")
+
+    def _prefix_estimator(self, rank: int) -> FairPCA:
+        own = self.get_params(deep=False)
+        shared = {name: own[name] for name in FairPCA().get_params() if name in own}
+        return FairPCA(**(shared | {"n_components": rank}))
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
         solution, stop = solve_by_folds(
