@@ -53,7 +53,9 @@ def test_the_span_and_its_figures_stay(name, sizes):
 
 
 @pytest.mark.parametrize("load", [load_checkup, load_rand_health, load_lsac, load_tcred])
-@pytest.mark.parametrize("estimator", [FairPCA(8, standardize=True), FairPCACV(8, standardize=True)])
+@pytest.mark.parametrize(
+    "estimator", [FairPCA(8, standardize=True), FairPCACV(8, standardize=True)]
+)
 def test_prefixes_are_fair(load, estimator):
     people = load()
     usual, fair = both_orders(estimator, people.data, people.sensitive_features)
@@ -108,9 +110,7 @@ def test_prefixes_as_estimators(name, sizes):
     np.testing.assert_allclose(first.components_, fair.components_[:2], atol=1e-12)
     np.testing.assert_allclose(again.components_, first.components_, atol=1e-9)
     np.testing.assert_allclose(first.transform(X), fair.transform(X)[:, :2], atol=1e-9)
-    errors = group_reconstruction_errors(
-        first, X, groups, relative_errors=first.relative_errors
-    )
+    errors = group_reconstruction_errors(first, X, groups, relative_errors=first.relative_errors)
     if not first.standardize:
         np.testing.assert_allclose(list(errors.values()), first.group_errors_, rtol=1e-9)
     with quietly():

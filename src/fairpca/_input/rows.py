@@ -177,7 +177,7 @@ def numeric_columns(X: Any) -> FrameRows | None:
     if not isinstance(frame, nw.DataFrame):
         return None
     numeric = [name for name, kind in frame.schema.items() if kind.is_numeric()]
-    return FrameRows(frame.select(numeric)) if numeric else None
+    return FrameRows(frame.select([nw.col(name) for name in numeric])) if numeric else None
 
 
 def dense_blocks(rows: Rows) -> Iterator[tuple[slice, NDArray[Any]]]:
@@ -187,6 +187,11 @@ def dense_blocks(rows: Rows) -> Iterator[tuple[slice, NDArray[Any]]]:
         place = slice(start, min(start + size, rows.n_rows))
         block: Any = rows.block(place.start, place.stop)
         yield place, block.toarray() if isinstance(rows, SparseRows) else block
+
+
+def dense(X: Any) -> Array:
+    """Rows as one new array of float64."""
+    return np.concatenate([np.array(block, np.float64) for _, block in dense_blocks(as_rows(X))])
 
 
 def refuse_non_finite(rows: Rows) -> None:

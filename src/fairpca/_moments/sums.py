@@ -163,6 +163,18 @@ class Sums(GroupSums):
             kept.append(within + np.einsum("ki,ki->k", 2 * s_U + n[:, None] * e_U, e_U))
         return np.asarray(distances - np.array(kept)), np.asarray(distances)
 
+    def lost(self, encode: Array, decode: Array, origin: Array) -> tuple[Array, Array]:
+        """Squared errors of rows rebuilt by ``encode`` and ``decode`` about a point, by group.
+
+        They have shape (k,), and come with the squared distances from the point.
+        """
+        grams = self.moved(origin).grams
+        distances = np.trace(grams, axis1=1, axis2=2)
+        encoded = grams @ encode
+        once = np.einsum("kdr,rd->k", encoded, decode)
+        twice = np.einsum("krs,rs->k", encode.T @ encoded, decode @ decode.T)
+        return np.asarray(distances - 2 * once + twice), np.asarray(distances)
+
     def second_moments(self, center: Center, compared: Mask | None = None) -> Array:
         """``C_g`` of every group, of shape (k, d, d)."""
         C = self.grams / self.weights[:, None, None]

@@ -24,8 +24,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairColumns, FairPCA, FairPCACV, GroupEraser, MinMaxPCA, audit, audit_model
-from fairpca._audit.judge import for_sizes
 from fairpca._audit.record import AnyAudit, Audit, LeftOut, ModelAudit, group_name
+from fairpca._audit.refits import for_sizes
 from fairpca._audit.verdict import Case, gaps_of
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.projection import encoder_of

@@ -9,9 +9,9 @@ from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._input.checks import check_integer, check_same_order
 from fairpca._input.labels import encode_groups
+from fairpca._linear_map import fitted_map, refuse_unfitted, steps_to_map
 from fairpca._typing import Array
-from fairpca.metrics.reconstruction import refuse_unfitted, steps_to_projection
-from fairpca.plotting._common import axes_for, drawn_projection, escaped, group_options, style_of
+from fairpca.plotting._common import axes_for, escaped, group_options, style_of
 
 
 class ScoresDisplay:
@@ -21,9 +21,7 @@ class ScoresDisplay:
     picture, fit two, or fit with ``order="fair"``, which the axes then say.
     """
 
-    def __init__(
-        self, scores: Array, sensitive_features: Any, *, order: str = "variance"
-    ) -> None:
+    def __init__(self, scores: Array, sensitive_features: Any, *, order: str = "variance") -> None:
         self.scores = scores
         self.order = order
         self.codes, self.groups = encode_groups(sensitive_features, len(scores))
@@ -46,7 +44,7 @@ class ScoresDisplay:
         refuse_unfitted(estimator)
         check_same_order(X, sensitive_features=sensitive_features)
         order = "variance"
-        for step in steps_to_projection(estimator, strict=False):
+        for step in steps_to_map(estimator, strict=False):
             X = step.transform(X)
             order = order_of(step)
         display = cls(np.asarray(X), sensitive_features, order=order)
@@ -131,9 +129,10 @@ class LoadingsDisplay:
         For a fair projection, the loadings of PCA on the same rows are drawn too, unless it was
         loaded from a file. In a pipeline, the features are those that reach the projection.
         """
-        projection = drawn_projection(estimator)
+        refuse_unfitted(estimator)
+        _, projection, own = fitted_map(estimator)
         fair = isinstance(projection, FairProjection)
-        loadings = {"fair PCA" if fair else "PCA": projection.components_}
+        loadings = {"fair PCA" if fair else "PCA": own.directions}
         if fair and hasattr(projection, "moments_"):
             pca = FairPCA(projection.n_components_, alpha=1.0, **group_options(projection))
             loadings["PCA"] = pca.fit(projection.moments_).components_
