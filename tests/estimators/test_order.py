@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 from helpers.data import make_groups
@@ -23,6 +25,9 @@ EVERY = {
     "largest error": MinMaxPCA(4, criterion="error"),
     "least variance": MinMaxPCA(4, criterion="variance"),
 }
+PAPER_DATA = pytest.mark.skipif(
+    not os.environ.get("FAIRPCA_DATA"), reason="needs the paper's data files"
+)
 TWO = (90, 60)
 FOUR = (90, 60, 70, 50)
 
@@ -62,18 +67,20 @@ def test_prefixes_are_fair(load, estimator):
     assert fair.prefix_gaps_.max() <= 0.025
     for r in range(1, 8):
         best = FairPCA(r, standardize=True).fit(fair.moments_)
-        prefix = fair.truncated(r)
+        with quietly():  # a prefix may help nobody
+            prefix = fair.truncated(r)
         excess = prefix.group_errors_.max() / best.group_errors_.max() - 1
         assert fair.prefix_gaps_[r - 1] == pytest.approx(excess, abs=1e-9)
-    by_variance = people_errors(usual, people, 7) / people_errors(fair, people, 7)
-    assert by_variance > 1.01 or load is load_tcred
+        assert prefix.group_errors_.max() == pytest.approx(largest_error(fair, people, r))
+    if load is not load_tcred:
+        assert largest_error(usual, people, 7) > 1.05 * largest_error(fair, people, 7)
 
 
-def people_errors(fair, people, r):
+def largest_error(fair, people, r):
     """The largest error under the first components, from the rows."""
     Z = (people.data - fair.mean_) / fair.scale_
-    rebuilt = Z @ fair.components_[:r].T @ fair.components_[:r]
-    return max(group_reconstruction_errors((Z, rebuilt), people.sensitive_features).values())
+    left = np.square(Z - Z @ fair.components_[:r].T @ fair.components_[:r]).sum(axis=1)
+    return max(left[people.sensitive_features == g].mean() for g in fair.groups_)
 
 
 @pytest.mark.parametrize("sizes", [TWO, FOUR])

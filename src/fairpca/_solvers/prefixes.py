@@ -19,7 +19,7 @@ from fairpca._typing import Array
 
 
 def fair_order(problem: Problem, operand: Operand, basis: Array, tol: float = 1e-6) -> Array:
-    """An orthonormal basis of the same span, each of whose prefixes solves the problem inside it."""
+    """A basis of the same span; each prefix solves the problem inside the next longer one."""
     span = basis
     inside = operand.within(basis)
     dropped = []
