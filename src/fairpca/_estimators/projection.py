@@ -22,6 +22,7 @@ from fairpca._input.rows import (
     refuse_unusable_numbers,
     refusing_overflow,
 )
+from fairpca._input.stream import is_stream, map_stream, without_named
 from fairpca._moments.tolerances import EPS
 from fairpca._typing import Array
 
@@ -41,21 +42,29 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     relative_errors: bool
     tol: float = math.inf  # for estimators without this parameter
     _ready: Callable[[], Self]
+    _named: Sequence[str] = ()  # columns that arguments of ``fit`` named
 
     def transform(self, X: Any) -> Any:
         """Project X onto the components.
 
         Parameters
         ----------
-        X : {array, sparse matrix, data frame} of shape (n_samples, n_features)
+        X : {array, sparse matrix, data frame} of shape (n_samples, n_features), or stream
+            A data frame may hold the columns that were named at fit, such as the groups. Streams
+            are what ``fit`` takes as streams.
 
         Returns
         -------
         ndarray of shape (n_samples, n_components_), or a data frame after ``set_output``
             float32 for float32 input, else float64. A dask array, not yet computed, for dask
-            arrays and data frames; an array like X for arrays of torch, CuPy and the like.
+            arrays and data frames; an array like X for arrays of torch, CuPy and the like. For a
+            stream, a ``pyarrow.RecordBatchReader`` of its columns that are no features, then of the
+            scores, computed as they are read.
         """
         fitted = self._ready()
+        if is_stream(X):
+            return map_stream(fitted, X)
+        X = without_named(X, fitted._named)
         nothing = np.zeros(fitted.n_components_)
         return fitted._map_rows(X, type(self)._scores, fitted.mean_, encoder_of(fitted).T, nothing)
 
@@ -115,7 +124,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         """``(X - before) @ matrix + after``, in memory, in dask or on a device."""
         n_columns, width = matrix.shape
         if is_dask(X):
-            from fairpca._tables.dask import count_columns, map_rows
+            from fairpca._moments.dask import count_columns, map_rows
 
             self._check_width(count_columns(X), n_columns)
             twin = copy(self)  # without moments, small enough to send to workers
@@ -129,26 +138,6 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
                 refuse_unusable_numbers(rows)
             return values
         return in_memory(self, X)
-
-    def transform_spark(
-        self,
-        frame: Any,
-        *,
-        features: Sequence[str] | None = None,
-        keep: str | Sequence[str] = (),
-        drop_missing: bool = False,
-    ) -> Any:
-        """Scores of the rows of a Spark data frame, as a data frame that is not yet computed.
-
-        ``features`` are by default the features of the fit, by name; ``keep`` are columns to put in
-        front of the scores. Missing values are an error unless dropped.
-        """
-        from fairpca._tables.spark import map_scores
-
-        names = self.get_feature_names_out().tolist()
-        features = getattr(self, "feature_names_in_", None) if features is None else features
-        columns = {"features": features, "keep": keep, "drop_missing": drop_missing}
-        return map_scores(frame, names, encoder_of(self), self.mean_, **columns)
 
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of each row under probabilistic PCA with these components.

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from fairpca._input.device import ENTRIES_AT_A_TIME, DeviceRows, is_device_array, on_host
-from fairpca._typing import Array
+from fairpca._typing import Array, Codes
 
 _ENCODE = "encode them, for example with sklearn.preprocessing.OneHotEncoder"
 
@@ -42,6 +42,15 @@ class DenseRows:
     def block(self, start: int, stop: int) -> NDArray[Any]:
         """Rows ``start`` to ``stop`` as floats, with NaN for missing values; may be a view."""
         raise NotImplementedError
+
+    def gather(self, start: int, order: Codes, buffer: Array) -> Array:
+        """Rows ``start + order`` in double precision, in a buffer that is large enough."""
+        n, d = len(order), self.n_features
+        block: Array = np.asarray(self.block(start, start + n), np.float64)
+        if block.flags.f_contiguous:  # so are the blocks of data frames
+            columns = buffer[: n * d].reshape(d, n)
+            return block.T.take(order, axis=1, out=columns, mode="clip").T
+        return block.take(order, axis=0, out=buffer[: n * d].reshape(n, d), mode="clip")
 
 
 class ArrayRows(DenseRows):
@@ -113,6 +122,14 @@ class ColumnRows(DenseRows):
         for j, column in enumerate(self.columns):
             block[:, j] = column[start:stop]
         return block
+
+    def gather(self, start: int, order: Codes, buffer: Array) -> Array:
+        n = len(order)
+        block = buffer[: n * self.n_features].reshape(self.n_features, n)
+        for column, place in zip(self.columns, block, strict=True):
+            part = np.asarray(column[start : start + n], np.float64)
+            part.take(order, out=place, mode="clip")
+        return block.T
 
 
 class SparseRows:

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +116,11 @@ class Sums(GroupSums):
 
     grams: Array  # G_g, (k, d, d)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The triangles of the symmetric matrices are enough to pickle, or to send."""
+        above = np.triu_indices(self.sums.shape[1])
+        return _unpacked, (self.rows, self.weights, self.shifts, self.sums, self.grams[:, *above])
+
     @classmethod
     def combined(cls, k: int, d: int, parts: Sequence[tuple[Sums, Sequence[int]]]) -> Sums:
         """Sums of k groups; group g of a part adds to the group ``places[g]``."""
@@ -205,3 +211,15 @@ class Sums(GroupSums):
         """Sums of the rows with each column divided by its scale."""
         shifts, sums = self.shifts / scale, self.sums / scale
         return replace(self, shifts=shifts, sums=sums, grams=self.grams / np.outer(scale, scale))
+
+
+def _unpacked(
+    rows: NDArray[np.int64], weights: Array, shifts: Array, sums: Array, triangles: Array
+) -> Sums:
+    """Sums whose Gram matrices come as triangles."""
+    k, d = sums.shape
+    grams = np.empty((k, d, d))
+    above, right = np.triu_indices(d)
+    grams[:, above, right] = triangles
+    grams[:, right, above] = triangles
+    return Sums(rows, weights, shifts, sums, grams)

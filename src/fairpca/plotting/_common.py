@@ -18,8 +18,9 @@ def axes_for(ax: Any, height: float | None = None) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        cure = 'pip install "fairpca[plot]"'
-        raise ImportError(f"drawing needs matplotlib; install it with {cure}.") from error
+        raise ImportError(
+            "drawing needs matplotlib; install it with pip install matplotlib."
+        ) from error
     figure, ax = plt.subplots(layout="constrained")
     if height is not None:
         figure.set_figheight(height)
@@ -56,5 +57,5 @@ def fair_projection_in(estimator: Any) -> FairProjection:
 
 def group_options(fair: FairProjection) -> dict[str, Any]:
     """The parameters that say which groups are compared, and in which units."""
-    names = ("standardize", "min_group_size", "small_groups", "max_groups")
+    names = ("standardize", "min_group_size", "small_groups")
     return {name: getattr(fair, name) for name in names}
