@@ -2,8 +2,8 @@
 
 The price of a prefix is how much larger the largest error of a group is than under ``FairPCA`` with
 as many components. Prices are over all numbers of components and all their prefixes. The prefixes
-of ``FairPCACV`` have the same standard; left out are fits that stay at PCA. Run ``python -m benchmarks.prefixes``; it stores its rows
-in docs/benchmarks_prefixes.csv.
+of ``FairPCACV`` have the same standard; left out are fits that stay at PCA.
+Run ``python -m benchmarks.prefixes``; it stores its rows in docs/benchmarks_prefixes.csv.
 """
 
 from __future__ import annotations
