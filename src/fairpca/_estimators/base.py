@@ -33,6 +33,7 @@ from fairpca._input.checks import (
 from fairpca._input.device import is_dask
 from fairpca._input.labels import classes_in, encode_few_groups, refuse_counts
 from fairpca._input.rows import as_rows
+from fairpca._linear_map import with_signs
 from fairpca._moments.group_differences import Notion
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import Moments, learn
@@ -492,16 +493,8 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         """
         C_U = np.tensordot(settled.operand.shares, settled.operand.products(result.basis), axes=1)
         values, rotation = np.linalg.eigh(result.basis.T @ C_U)
-        return oriented(rotation[:, ::-1].T @ result.basis.T), np.maximum(values[::-1], 0.0)
+        return with_signs(rotation[:, ::-1].T @ result.basis.T), np.maximum(values[::-1], 0.0)
 
     def _warn(self, settled: SettledGroups, result: Solution) -> None:
         measured = settled.measured(self.relative_errors)
         warn_of_result(self._problem(), result, settled, measured, self.tol)
-
-
-def oriented(components: Array) -> Array:
-    """The rows with signs that make the entry of largest magnitude positive, the first on a tie."""
-    magnitudes = np.abs(components)
-    near_largest = magnitudes >= magnitudes.max(axis=1, keepdims=True) * (1 - 1e-7)
-    decisive = components[np.arange(len(components)), near_largest.argmax(axis=1)]
-    return np.asarray(components * np.sign(decisive)[:, np.newaxis])

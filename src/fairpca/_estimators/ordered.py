@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.base import clone
 
-from fairpca._estimators.base import FairProjection, oriented
+from fairpca._estimators.base import FairProjection
 from fairpca._input.checks import check_integer
+from fairpca._linear_map import with_signs
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.tolerances import TINY
@@ -68,7 +69,7 @@ class OrderedProjection(FairProjection):
         if result.status is not Status.PREFIX:
             problem = self._prefix_estimator(basis.shape[1])._problem()
             basis = fair_order(problem, self._measured(settled), basis, self.tol)
-        components = oriented(basis.T)
+        components = with_signs(basis.T)
         C_U = np.tensordot(settled.operand.shares, settled.operand.products(components.T), axes=1)
         n = int(settled.moments.counts.sum())
         covariance = components @ C_U
