@@ -416,6 +416,11 @@ class GroupMoments:
         return rows.astype(np.int64)
 
     @property
+    def has_units(self) -> bool:
+        """Whether units were passed, so that rows are not the units."""
+        return self._units is not None
+
+    @property
     def n_units(self) -> NDArray[np.int64]:
         """Number of units of each group, exact up to some thousands; see ``units``."""
         if self._units is None:

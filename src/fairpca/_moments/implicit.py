@@ -288,18 +288,19 @@ def learn(
     sample_weight: Any = None,
     target: Any = None,
     folds: FoldRule | Codes | None = None,
+    units: Any = None,
 ) -> Moments:
     """The first step of every fit: the moments by fold, outcome and group.
 
     The rows take their place where moments would be too large.
     """
     if is_dask(X) or isinstance(X, Stream):
-        return GroupMoments().update(X, groups, sample_weight, target, folds=folds)
+        return GroupMoments().update(X, groups, sample_weight, target, units=units, folds=folds)
     rows = as_rows(X)
     n, d = rows.n_rows, rows.n_features
     few = are_few(n, d) and n <= _FEW_ROWS and n * d <= 8 * ENTRIES_AT_A_TIME
     if few or d <= _GRAMS_UP_TO:
-        return moments_of_rows(Input(rows, groups, sample_weight, target), folds)
+        return moments_of_rows(Input(rows, groups, sample_weight, target, units), folds)
     if folds is not None:
         problem = f"cross-validation works for up to {_GRAMS_UP_TO} features, not {d}"
         remedy = "pass fewer columns, or do without it (FairPCA, or tradeoff_path without cv)"
