@@ -12,6 +12,7 @@ from fairpca._cv.split import learn_repeats
 from fairpca._cv.stopping import Stop, disparity_interval, solve_by_folds
 from fairpca._estimators.advice import warn_of_held_out
 from fairpca._estimators.fair_pca import FairPCA
+from fairpca._input.stream import Input
 from fairpca._moments.implicit import Moments
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
@@ -89,13 +90,12 @@ class FairPCACV(FairPCA):
         if name not in ("alpha", "solver")
     } | {"cv": ["cv_object"]}
 
-    def _learn(
-        self, rows: Any, y: Any, groups: Any, sample_weight: Any
-    ) -> tuple[Moments, SettledGroups]:
+    def _learn(self, given: Input) -> tuple[Moments, SettledGroups]:
         if self.cv is None:
             use = f"FairPCA({self.n_components})"
             raise ValueError(f"cv=None has no folds to choose by; pass cv=10, or use {use}.")
-        moments, *others = learn_repeats(rows, groups, sample_weight, self.cv, self.random_state)
+        given = given._replace(y=self._target_of(given, "fit"))
+        moments, *others = learn_repeats(given, self.cv, self.random_state)
         return moments, self._settle(moments).with_repeats(others)
 
     @property
