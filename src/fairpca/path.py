@@ -123,7 +123,6 @@ def tradeoff_path(
     relative_errors: bool = False,
     min_group_size: int = 1,
     small_groups: SmallGroups = "error",
-    max_groups: int | None = None,
     tol: float = 1e-6,
     cv: Any = None,
     random_state: Any = None,
@@ -144,7 +143,7 @@ def tradeoff_path(
         End where a group's error would exceed its error under PCA by more than this share. Each
         point, and each mark, is then the best one within this limit.
     sample_weight : array-like of shape (n_samples,), optional
-    standardize, relative_errors, min_group_size, small_groups, max_groups, tol
+    standardize, relative_errors, min_group_size, small_groups, tol
         As in :class:`FairPCA`.
     cv, random_state
         As in :class:`FairPCACV`, to judge the points by held-out rows as well.
@@ -168,7 +167,7 @@ def tradeoff_path(
         "tol": tol,
     }
     options |= {"min_group_size": min_group_size, "small_groups": small_groups}
-    options |= {"max_groups": max_groups, "max_group_increase": max_group_increase}
+    options["max_group_increase"] = max_group_increase
     fair = FairPCA(**options)
     if cv is not None:
         fair = FairPCACV(cv=cv, random_state=random_state, **options)

@@ -46,7 +46,7 @@ from fairpca.metrics.reconstruction import refuse_data
 _REFIT = 0.25
 _FOLDS = 10  # for plain PCA, with which a fitted model is compared
 _SAME = 1e-8  # If the scores' variance differs by less, these are the rows fitted to.
-_SHARED = ("standardize", "relative_errors", "min_group_size", "small_groups", "max_groups")
+_SHARED = ("standardize", "relative_errors", "min_group_size", "small_groups")
 _FAR = 10.0  # Rows further out, in standard deviations, are unlike those fitted to.
 
 
@@ -310,8 +310,7 @@ def _folds(
             seed = random_state if step.random_state is None else step.random_state
         if isinstance(cv, Integral):
             cv = fold_rule(cv, seed)
-        many = getattr(step, "max_groups", None) is not None
-        return people(X, given, cv, before, with_y=bool(needs_y), many_groups=many)
+        return people(X, given, cv, before, with_y=bool(needs_y))
     if any(own is not None for own in given[:3]):
         raise ValueError(
             "moments hold their groups and weights and no rows; pass audit(estimator, moments) "

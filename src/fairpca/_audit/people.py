@@ -157,15 +157,9 @@ class People(Folds):
 
 
 def people(
-    X: Any,
-    given: Given,
-    cv: Any,
-    before: Pipeline | None = None,
-    *,
-    with_y: bool = False,
-    many_groups: bool = False,
+    X: Any, given: Given, cv: Any, before: Pipeline | None = None, *, with_y: bool = False
 ) -> People:
-    """The people of a table. ``many_groups`` says that the groups are meant to be many."""
+    """The people of a table."""
     if given.groups is None:
         raise TypeError(
             "sensitive_features is missing: pass sensitive_features=groups, one label per row."
@@ -173,14 +167,14 @@ def people(
     checks.check_same_order(
         X, sensitive_features=given.groups, sample_weight=given.sample_weight, y=given.y
     )
-    found = People(_kept(X, given, before is not None, many_groups), cv, before, with_y)
+    found = People(_kept(X, given, before is not None), cv, before, with_y)
     name = getattr(given.groups, "name", None)
     columns = getattr(given.groups, "columns", [] if name is None else [name])
     found.group_columns = [str(column) for column in columns]
     return found
 
 
-def _kept(X: Any, given: Given, raw: bool, many_groups: bool) -> Kept:
+def _kept(X: Any, given: Given, raw: bool) -> Kept:
     """The rows of positive weight; ``raw`` rows may hold anything that a pipeline takes."""
     names = None
     table: Any
@@ -192,8 +186,7 @@ def _kept(X: Any, given: Given, raw: bool, many_groups: bool) -> Kept:
         X = X.tocsr() if hasattr(X, "tocsr") else dense(X)
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     codes, known = labels.encode_groups(given.groups, n)
-    if not many_groups:
-        checks.check_not_continuous(known, np.bincount(codes), "pass groups as text")
+    checks.refuse_continuous(known, np.bincount(codes))
     if table is not None and table.feature_names is not None:
         labels.warn_of_group_columns(table, given.groups)
     weights = checks.check_sample_weight(given.sample_weight, n)

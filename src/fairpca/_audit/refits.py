@@ -223,8 +223,7 @@ def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> Line
         scale = np.where(standardize & (deviations > 0), deviations, 1.0)
         vectors = np.linalg.eigh(C / np.outer(scale, scale))[1]
         return LinearMap.projection(vectors.T[::-1][:rank], mean, scale)
-    many = len(moments.groups)  # the audited estimator has already accepted this number
-    pca = FairPCA(rank, alpha=1.0, standardize=standardize, max_groups=many)
+    pca = FairPCA(rank, alpha=1.0, standardize=standardize)
     return map_of(fit_quietly(pca, moments))
 
 

@@ -16,17 +16,18 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairpca._estimators.advice import warn_of_data, warn_of_result
 from fairpca._estimators.projection import Projection
 from fairpca._input.checks import (
-    MOST_GROUPS,
-    check_group_labels,
     check_several_groups,
     check_two_groups,
     forgotten_groups,
     refuse_beside_moments,
+    refuse_continuous,
+    refuse_ids,
 )
 from fairpca._input.device import is_dask
 from fairpca._input.labels import classes_in, encode_few_groups, refuse_counts
@@ -58,7 +59,6 @@ class AnyGroups:
     _: KW_ONLY
     min_group_size: int = 1
     small_groups: SmallGroups = "error"
-    max_groups: int | None = None
 
 
 class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
@@ -76,7 +76,6 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         "relative_errors": ["boolean"],
         "min_group_size": [Interval(Integral, 1, None, closed="left")],
         "small_groups": [StrOptions({"error", "merge", "ignore"})],
-        "max_groups": [Interval(Integral, 2, None, closed="left"), None],
         "notion": [StrOptions(set(get_args(Notion)))],
         "pos_label": [object],
         "random_state": ["random_state"],
@@ -88,7 +87,6 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     # For estimators of two groups, which do not have these parameters.
     min_group_size: int = 1
     small_groups: SmallGroups = "error"
-    max_groups: int | None = None
 
     moments_: GroupMoments
     feature_names_in_: Labels
@@ -100,6 +98,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     group_sizes_: Codes
     small_groups_: list[Label]
     _named: tuple[str, ...] = ()  # columns of X that arguments of ``fit`` named
+    _lacking: str = ""  # why the rows that ``partial_fit`` has seen do not allow a fit yet
     _otherwise: ClassVar[str] = ""  # what to use for one group instead
 
     def fit(
@@ -139,6 +138,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         if isinstance(X, GroupMoments):
             given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
             refuse_beside_moments(self, **given, units=units)
+            refuse_continuous(X.groups, X.counts, self._least)
             moments: Moments = self._prepared(X, y)
             settled = self._settle(moments)
             named: tuple[str, ...] = ()
@@ -193,11 +193,14 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         if first:
             fitted._set_columns(opened.X, moments)
             fitted._named = opened.named
+        refuse_continuous(moments.groups, moments.counts, self._least)
         try:
+            refuse_ids(moments.groups, moments.counts, self._least)
             settled = self._settle(moments)
             result = self._solve(settled)
-        except NotEnoughRows:  # _ready raises it again if no more rows come
+        except NotEnoughRows as reason:
             fitted.moments_ = moments
+            fitted._lacking = str(reason)
             self.__dict__ = fitted.__dict__
             return self
         return self._publish(fitted, moments, settled, result)
@@ -259,13 +262,13 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         if not in_memory(given.X) or is_dask(groups):
             return given
         rows = as_rows(given.X)
-        least = 1 if self.small_groups == "error" else self.min_group_size
-        most = self.max_groups
-        if method == "partial_fit":  # a block only tells whether there are too many groups already
-            most = most or MOST_GROUPS if self.small_groups == "error" else sys.maxsize
-        return given._replace(
-            X=rows, sensitive_features=encode_few_groups(groups, rows, most, least)
-        )
+        least = self._least if method == "fit" else None
+        return given._replace(X=rows, sensitive_features=encode_few_groups(groups, rows, least))
+
+    @property
+    def _least(self) -> int:
+        """Groups of fewer rows are not compared."""
+        return 1 if self.small_groups == "error" else self.min_group_size
 
     def _target_of(self, given: Input, method: str, before: GroupMoments | None = None) -> Any:
         """The target to learn, or for a stream the function that gives that of a batch."""
@@ -276,14 +279,16 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     def _learn(self, given: Input) -> tuple[Moments, SettledGroups]:
         """The moments of the rows, and the groups to compare."""
         moments = learn(given._replace(y=self._target_of(given, "fit")))
+        if not in_memory(given.X):
+            refuse_continuous(moments.groups, moments.counts, self._least)
+            refuse_ids(moments.groups, moments.counts, self._least)
         return moments, self._settle(moments)
 
     def _settle(self, moments: Moments) -> SettledGroups:
         """The groups to compare: small ones merged or left out, columns standardised if asked."""
         settled = settle_small_groups(moments, self.min_group_size, self.small_groups)
-        labels, compared = settled.moments.groups, settled.compared
-        check_group_labels(labels[compared], settled.moments.counts[compared], self.max_groups)
-        check_several_groups(labels[compared].tolist(), int(moments.counts.sum()), self._otherwise)
+        compared = settled.moments.groups[settled.compared].tolist()
+        check_several_groups(compared, int(moments.counts.sum()), self._otherwise)
         self._check_groups(settled)
         return settled.standardized() if self.standardize else settled
 
@@ -298,6 +303,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         unfitted = copy(self)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(unfitted, name)
+        unfitted._lacking = ""
         return unfitted
 
     def _set_columns(self, X: Any, moments: Moments) -> None:
@@ -341,8 +347,8 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         missing.
         """
         fitted = copy(self)
-        if "moments_" in vars(fitted) and "groups_" not in vars(fitted):
-            fitted.fit(fitted.moments_)
+        if fitted._lacking:
+            raise NotFittedError(fitted._lacking)
         check_is_fitted(fitted)
         return fitted
 

@@ -44,7 +44,7 @@ class FairColumns(Transformer, SelectorMixin, AnyGroups, GroupEstimator[_Choices
     max_subsets : int, default=1_000_000
         Up to this number, all subsets are tried, in some ten seconds. If there are more, a search
         from both ends with swaps and restarts finds a good one.
-    standardize, relative_errors, min_group_size, small_groups, max_groups
+    standardize, relative_errors, min_group_size, small_groups
         As in :class:`FairPCA`.
 
     Attributes

@@ -61,8 +61,6 @@ class FairPCA(AnyGroups, FairProjection):
     small_groups : {"error", "merge", "ignore"}, default="error"
         Refuse small groups by name; merge them into one group called "rest"; or leave them out of
         the comparison, so that they count in the overall error only.
-    max_groups : int, optional
-        Compare up to this many groups. By default 50, and labels that look continuous are refused.
     solver : {"exact", "golden"}, default="exact"
         ``"golden"`` is the search printed in the paper: slower, less exact, for two groups only.
     tol : float, default=1e-6

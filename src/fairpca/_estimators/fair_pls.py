@@ -57,7 +57,7 @@ class FairPLS(TargetedProjection):
         anything else as classes. More than 20 different whole numbers are refused, since they may
         be either. In files and dask arrays, columns of floating-point type count as numbers.
     n_components, pos_label, standardize, relative_errors, whiten
-    min_group_size, small_groups, max_groups
+    min_group_size, small_groups
         As in :class:`BlindPCA` and :class:`FairPCA`.
 
     Attributes

@@ -45,7 +45,7 @@ class GroupEraser(OneToOneFeatureMixin, Transformer, AnyGroups, Targeted[_Erasur
         How much to erase: the share ``1 - strength`` of every difference of means stays.
     notion, pos_label
         As in :class:`BlindPCA`: the rows among which means are made equal.
-    min_group_size, small_groups, max_groups
+    min_group_size, small_groups
         As in :class:`FairPCA`; the means of groups that are left out are not hidden.
 
     Attributes

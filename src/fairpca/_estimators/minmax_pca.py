@@ -67,7 +67,7 @@ class MinMaxPCA(CenteredProjection):
         that of all rows, or each group's own, as in [1]_. ``mean_`` and ``group_errors_`` use the
         overall mean either way.
     n_components, standardize, relative_errors, whiten
-    min_group_size, small_groups, max_groups, tol
+    min_group_size, small_groups, tol
         As in :class:`FairPCA`.
 
     Attributes

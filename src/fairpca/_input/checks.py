@@ -6,7 +6,6 @@ Every message says what was passed, what is allowed, and the call that fixes it.
 from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,9 @@ from fairpca._typing import Array, Labels
 from fairpca.exceptions import NotEnoughRows
 
 _LARGEST_WEIGHT = 1e250  # sums of larger weights, or of their inverses, leave the range of float64
-MOST_GROUPS = 50  # more are compared only on request; among no more rows, each may be a group
+MOST_GROUPS = 50  # more different numbers are measurements, not groups
+FEW_ROWS = 50  # with so few rows or fewer, every row may be its own group
+_MOST_ALONE = 10  # so few groups of one row may be rare groups, even if most groups are
 
 
 def forgotten_groups(estimator: object, method: str, y: Any, needs_y: bool) -> TypeError:
@@ -55,34 +56,34 @@ def check_same_order(X: Any, **columns: Any) -> None:
             raise ValueError(f"{problem}; pass {remedy}.")
 
 
-def check_group_labels(
-    labels: Labels, counts: NDArray[Any], max_groups: int | None, min_group_size: int = 1
-) -> None:
-    """Refuse labels that look continuous, and too many groups of at least this size."""
-    k, most = int((counts >= min_group_size).sum()), max_groups or MOST_GROUPS
-    example = f"max_groups={max(k, 2)}"
-    insist = f"pass {example}, as in FairPCA(2, {example}), to compare them all"
-    if max_groups is None or k > most:
-        check_not_continuous(labels, counts, insist, MOST_GROUPS if k > most else inf)
-    if k > most:
+def refuse_continuous(labels: Labels, counts: NDArray[Any], least: int = 1) -> None:
+    """Refuse numbers that are not groups: many different ones, or mostly rows with their own.
+
+    Numbers of fewer than ``least`` rows are not compared, and may be as many as they like.
+    """
+    if labels.dtype.kind not in "iuf":
+        return
+    n = int(counts.sum())
+    many = int((counts >= least).sum()) > MOST_GROUPS
+    alone = n > FEW_ROWS and 2 * int((counts == 1).sum()) > n
+    if many or alone:
         raise ValueError(
-            f"sensitive_features holds {len(labels)} different labels in {counts.sum()} rows, more "
-            f"than {most}: {labels[:3].tolist()} and so on; merge groups into fewer ones, or "
-            f"{insist}."
+            f"sensitive_features holds {len(labels)} different numbers in {n} rows, from "
+            f"{labels[0]} to {labels[-1]}, and looks continuous; make bands, for example "
+            "pd.cut(age, [0, 30, 45, 60, 120]), or pass strings to compare them all, for example "
+            "np.asarray(groups).astype(str)."
         )
 
 
-def check_not_continuous(
-    labels: Labels, counts: NDArray[Any], insist: str, most: float = MOST_GROUPS
-) -> None:
-    """Refuse numbers that mostly occur once, or more than ``most``; ``insist`` is advice."""
+def refuse_ids(labels: Labels, counts: NDArray[Any], least: int = 1) -> None:
+    """Refuse labels most of which name a single row, unless these are not compared."""
     n = int(counts.sum())
-    alone = n > MOST_GROUPS and 2 * int((counts == 1).sum()) > len(labels)
-    if labels.dtype.kind in "iuf" and (alone or len(labels) > most):
-        raise ValueError(
-            f"sensitive_features holds {len(labels)} different labels in {n} rows, from "
-            f"{labels[0]} to {labels[-1]}, and looks continuous; make bands, for example "
-            f"pd.cut(age, [0, 30, 45, 60, 120]), or {insist}."
+    alone = labels[counts == 1].tolist()
+    if n > FEW_ROWS and least == 1 and len(alone) > max(_MOST_ALONE, len(labels) / 2):
+        raise NotEnoughRows(
+            f"sensitive_features holds {len(labels)} different labels in {n} rows, and most of "
+            f"them occur once ({alone[:3]} and so on), as names of rows do; pass labels that rows "
+            "share, or min_group_size=2 with small_groups='merge' or 'ignore'."
         )
 
 

@@ -24,10 +24,11 @@ from numpy.typing import ArrayLike, NDArray
 from fairpca._blas import parallel_map
 from fairpca._input.checks import (
     check_feature_names,
-    check_group_labels,
     check_group_weights,
     check_n_features,
     check_sample_weight,
+    refuse_continuous,
+    refuse_ids,
 )
 from fairpca._input.device import is_dask
 from fairpca._input.folds import FoldRule, check_folds
@@ -124,7 +125,6 @@ class GroupMoments:
         units: Any = None,
         folds: int | ArrayLike | None = None,
         fold_seed: int = 0,
-        max_groups: int | None = None,
     ) -> GroupMoments:
         """Moments of the rows of X.
 
@@ -146,18 +146,19 @@ class GroupMoments:
             The number of folds, or the fold of each row, for moments by fold (:class:`FairPCACV`).
         fold_seed : int, default=0
             Another seed gives other folds.
-        max_groups : int, optional
-            Take up to this many groups. By default more than 50, or numbers that look continuous,
-            are refused; :meth:`update` takes any.
+
+        Numbers that look continuous, and labels that mostly name a single row, are refused;
+        :meth:`update` takes any.
         """
         rule = check_folds(folds, fold_seed)
         given = open_input(X, sensitive_features, sample_weight, target, units)
         if not in_memory(given.X) or is_dask(given.sensitive_features):
             moments = cls().add(given, rule)
-            check_group_labels(moments.groups, moments.counts, max_groups)
+            refuse_continuous(moments.groups, moments.counts)
+            refuse_ids(moments.groups, moments.counts)
             return moments
         rows = as_rows(given.X)
-        groups = encode_few_groups(given.sensitive_features, rows, max_groups)
+        groups = encode_few_groups(given.sensitive_features, rows)
         return moments_of_rows(given._replace(X=rows, sensitive_features=groups), rule)
 
     @classmethod
@@ -543,7 +544,7 @@ def moments_of_stream(
                 given = batch._replace(y=target(batch.y, known))
                 known, sum_up = _begin(given, folds, seen, may_be_zero=True, partition=partition)
             seen = seen + known._seen
-            _refuse_ids(seen, known.n_features)
+            _refuse_unlike_groups(seen, known.n_features)
             yield place, known, sum_up
             first += batch.X.n_rows
 
@@ -656,12 +657,13 @@ def _united(parts: Sequence[dict[Label, Units] | None]) -> dict[Label, Units] | 
     return {label: smallest(np.concatenate(units)) for label, units in found.items()}
 
 
-def _refuse_ids(seen: Counter[Label], n_features: int) -> None:
+def _refuse_unlike_groups(seen: Counter[Label], n_features: int) -> None:
     """Refuse labels that look like ids, before their matrices fill the memory."""
     if len(seen) > _MOST_LABELS or len(seen) * n_features**2 > _MERGE_BYTES:
         labels = sort_labels(list(seen))
         counts = np.array([seen[label] for label in labels])
-        check_group_labels(label_vector(labels), counts, None)
+        refuse_continuous(label_vector(labels), counts)
+        refuse_ids(label_vector(labels), counts)
 
 
 def _places(labels: Labels, among: Labels) -> Codes:

@@ -56,5 +56,5 @@ def fair_projection_in(estimator: Any) -> FairProjection:
 
 def group_options(fair: FairProjection) -> dict[str, Any]:
     """The parameters that say which groups are compared, and in which units."""
-    names = ("standardize", "min_group_size", "small_groups", "max_groups")
+    names = ("standardize", "min_group_size", "small_groups")
     return {name: getattr(fair, name) for name in names}
