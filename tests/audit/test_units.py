@@ -99,6 +99,6 @@ def test_people_better_off_count_once():
 def test_splitters_get_the_units_and_may_not_tear_them():
     X, groups, person = panel(5)
     audit(FairPCA(2), X, groups, units=person, cv=GroupKFold(5), judge_from=10, **QUICK)
+    splitter = KFold(5, shuffle=True, random_state=0)
     with pytest.raises(ValueError, match="both sides of a split"):
-        splitter = KFold(5, shuffle=True, random_state=0)
         audit(FairPCA(2), X, groups, units=person, cv=splitter, **QUICK)

@@ -12,10 +12,10 @@ from typing import Any, cast
 import numpy as np
 from sklearn.model_selection import check_cv
 
-from fairpca._input.device import is_dask
 from fairpca._input.folds import FoldRule
 from fairpca._input.labels import encode_groups
 from fairpca._input.rows import as_rows
+from fairpca._input.stream import Input, in_memory
 from fairpca._input.units import NumberedUnits, Units, encode_units
 from fairpca._moments.group_moments import NEVER, GroupMoments
 from fairpca._moments.implicit import learn
@@ -24,22 +24,22 @@ from fairpca._typing import Codes
 Seed = int | np.random.RandomState | None
 
 
-def learn_repeats(
-    X: Any, groups: Any, sample_weight: Any, cv: Any, random_state: Seed, units: Any = None
-) -> list[GroupMoments]:
+def learn_repeats(given: Input, cv: Any, random_state: Seed) -> list[GroupMoments]:
     """The moments by fold, once for each repeat of a splitter; a number of folds has one repeat."""
     repeats: Iterable[FoldRule | Codes]
     if isinstance(cv, Integral):
         repeats = [fold_rule(cv, random_state)]
-    elif is_dask(X):
-        raise needs_all_rows(cv)
+    elif in_memory(given.X):
+        n_rows = as_rows(given.X).n_rows
+        codes, _ = encode_groups(given.sensitive_features, n_rows)
+        units = None
+        if given.units is not None:
+            units = encode_units(given.units, n_rows)
+            given = given._replace(units=NumberedUnits(units))
+        repeats = fold_numbers(cv, codes, units)
     else:
-        n = as_rows(X).n_rows
-        if units is not None:
-            units = NumberedUnits(encode_units(units, n))
-        numbers = None if units is None else units.numbers
-        repeats = fold_numbers(cv, encode_groups(groups, n)[0], numbers)
-    moments = [learn(X, groups, sample_weight, folds=folds, units=units) for folds in repeats]
+        raise needs_all_rows(cv)
+    moments = [learn(given, folds) for folds in repeats]
     return cast(list[GroupMoments], moments)  # folds are refused where there are no moments
 
 
