@@ -17,9 +17,9 @@ CRITERIA = {
     "parity": FairPCA(constraint="parity"),
     "no worse": FairPCA(constraint="no_worse"),
     "error budget": FairPCA(max_error_increase=0.05),
-    "loss": MinMaxPCA(),
-    "error": MinMaxPCA(criterion="error"),
-    "variance": MinMaxPCA(criterion="variance"),
+    "loss": MinMaxPCA(center="overall"),
+    "error": MinMaxPCA(criterion="error", center="overall"),
+    "variance": MinMaxPCA(criterion="variance", center="overall"),
 }
 
 

@@ -25,7 +25,7 @@ RANKS = (5, 10, 15)
 COMPARED: Mapping[str, tuple[str, Callable[[int], Any]]] = {
     "PCA": ("pca", lambda r: FairPCA(r, alpha=1.0)),
     "c-FPCA": ("c-fpca", lambda r: FairPCA(r, constraint="no_worse")),
-    "least largest error": ("fairpca", lambda r: MinMaxPCA(r, criterion="error")),
+    "least largest error": ("fairpca", lambda r: MinMaxPCA(r, criterion="error", center="overall")),
 }
 
 

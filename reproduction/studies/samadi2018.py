@@ -6,7 +6,7 @@ from sklearn.utils import Bunch
 
 from fairpca import GroupMoments, MinMaxPCA
 from fairpca.baselines import MultiplicativeWeightsPCA
-from fairpca.datasets import load_tcred
+from reproduction.bundled import load_tcred
 from reproduction.claims import Claim
 from reproduction.studies.comparison import Figure, Study, agreement, finding_of, printed
 from reproduction.tools import Progress

@@ -211,7 +211,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         """Write the fitted estimator to a safetensors file; see :func:`fairpca.load_model`.
 
         The file keeps the fitted attributes, but not the moments, which ``partial_fit`` needs.
-        Saving needs ``pip install "fairpca[model]"``.
+        Saving needs ``pip install safetensors``.
         """
         from fairpca._atomic import replacing
         from fairpca._models.safetensors import write_model

@@ -134,6 +134,27 @@ class FairPCA(AnyGroups, FairProjection):
     moments_ : GroupMoments
         What was learnt from the data; further ``partial_fit`` calls add to it.
 
+    Notes
+    -----
+    In the paper [1]_, "FairPCA" is the method of Samadi et al. This class is the certified
+    successor of the paper's u-FPCA and c-FPCA, and its default is neither of the two:
+
+    ======================  ====================================================================
+    in the paper            here
+    ======================  ====================================================================
+    PCA                     ``FairPCA(r, alpha=1)``
+    u-FPCA                  ``FairPCA(r, constraint="parity")``: the least difference of the two
+                            errors, then the least overall error
+    c-FPCA                  ``FairPCA(r, constraint="no_worse")``: the same, but no error may
+                            exceed the largest one under PCA
+    "FairPCA"               ``MinMaxPCA(r)``: the least largest loss
+    MOFPCA                  ``baselines.SubsetFairPCA(r)``: a choice among PCA's components
+    not in it               ``FairPCA(r)``: the least largest error, then the least overall error
+    ======================  ====================================================================
+
+    The promise is about the rows that the estimator was fitted to. :class:`FairPCACV` moves away
+    from PCA only as far as cross-validation shows a gain for new rows.
+
     See Also
     --------
     FairPCACV : Chooses the stop by the errors of held-out rows.

@@ -23,7 +23,7 @@ try:
     import pyarrow as pa
 except ImportError as error:
     raise ImportError(
-        "streams of rows need pyarrow; install it with pip install 'fairpca[arrow]'."
+        "streams of rows need pyarrow; install it with pip install pyarrow."
     ) from error
 
 __all__ = ["pa"]

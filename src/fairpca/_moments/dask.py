@@ -24,7 +24,8 @@ try:
     from dask.delayed import delayed
 except ImportError as error:
     raise ImportError(
-        "dask collections need dask; install it with pip install 'fairpca[dask]'."
+        "dask collections need dask; install it with pip install "
+        "'dask[array,dataframe,distributed]'."
     ) from error
 
 

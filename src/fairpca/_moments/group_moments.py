@@ -175,7 +175,7 @@ class GroupMoments:
     ) -> GroupMoments:
         """Moments of the rows of a Spark data frame; only moments reach the driver.
 
-        Needs the extra ``fairpca[spark]``, and fairpca and pyarrow where the workers run. Workers
+        Needs pyspark, and fairpca and pyarrow where the workers run. Workers
         use the Python that ``PYSPARK_PYTHON`` names: on one machine, ``sys.executable``.
 
         Parameters
@@ -468,23 +468,25 @@ class GroupMoments:
 
     def operand(self, center: Center = "overall", compared: Mask | None = None) -> Operand:
         """The second moments as a solver wants them, and which groups it is to compare."""
-        # Groups of one row do not vary about their own mean: an error only if they are compared.
-        total = self._weighted("overall" if compared is None else center)
+        total = self._weighted(center, False if compared is None else compared)
         return total.operand(center, compared)
 
     def variances(self) -> tuple[Array, Array]:
         """Variances of the columns about the group means, and of the group means about the mean."""
         return self._weighted().variances()
 
-    def _weighted(self, center: Center = "overall") -> Sums | FewRows:
-        """The sums of the groups; refuses groups without weight or variance about the centre."""
+    def _weighted(self, center: Center = "overall", compared: Mask | bool = True) -> Sums | FewRows:
+        """The sums of the groups; refuses groups without weight.
+
+        A group of one row has no variance about its own mean: an error only if it is compared.
+        """
         if not self.n_features:
             raise ValueError("these GroupMoments are empty; add rows with update(X, groups).")
         if center not in get_args(Center):
             raise ValueError(f"center={center!r}: pass 'overall', 'group' or 'balanced'.")
         total = self._group_sums()
         check_group_weights(self.groups, total.weights)
-        alone = total.rows == 1
+        alone = (total.rows == 1) & compared
         if center == "group" and alone.any():
             problem = f"groups {self.groups[alone].tolist()} have a single row, so no variance here"
             merged = "use center='overall', or merge them with other groups"

@@ -38,7 +38,7 @@ try:
     from pyspark.sql.pandas.types import to_arrow_schema
 except ImportError as error:
     raise ImportError(
-        "Spark data frames need pyspark; install it with pip install 'fairpca[spark]'."
+        "Spark data frames need pyspark; install it with pip install pyspark pyarrow."
     ) from error
 
 _PART = "key string, slot bigint, part binary"

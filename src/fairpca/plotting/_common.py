@@ -18,8 +18,9 @@ def axes_for(ax: Any, height: float | None = None) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        cure = 'pip install "fairpca[plot]"'
-        raise ImportError(f"drawing needs matplotlib; install it with {cure}.") from error
+        raise ImportError(
+            "drawing needs matplotlib; install it with pip install matplotlib."
+        ) from error
     figure, ax = plt.subplots(layout="constrained")
     if height is not None:
         figure.set_figheight(height)
