@@ -223,7 +223,7 @@ def frontier(
         "max_group_increase": getattr(fair, "max_group_increase", None),
         **setup.origin.shared,
     }
-    large = fair.min_group_size >= n_folds or moments.counts.min() >= n_folds
+    large = fair.min_group_size >= n_folds or moments.n_units.min() >= n_folds
     with quietly():
         if not two:
             path = tradeoff_path(moments, **how)
