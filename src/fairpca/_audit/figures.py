@@ -22,6 +22,7 @@ from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
 from fairpca._linear_map import LinearMap
 from fairpca._moments.group_moments import GroupMoments
+from fairpca._progress import Progress
 from fairpca._typing import Array
 from fairpca.exceptions import quietly
 from fairpca.path import TradeoffPath, tradeoff_path
@@ -204,7 +205,7 @@ def rank_curve(ranks: list[int], crossed: Crossed, setup: Setup) -> record.RankC
 
 
 def frontier(
-    fair: FairProjection, setup: Setup, n_points: int | None, has_gap: bool
+    fair: FairProjection, setup: Setup, n_points: int | None, has_gap: bool, progress: Progress
 ) -> TradeoffPath:
     """The frontier at the rank of the audit, also on held-out rows if groups are large enough.
 
@@ -221,6 +222,7 @@ def frontier(
         "n_components": fair.n_components_,
         "n_points": n_points or points,
         "max_group_increase": getattr(fair, "max_group_increase", None),
+        "progress": progress,
         **setup.origin.shared,
     }
     large = fair.min_group_size >= n_folds or moments.n_units.min() >= n_folds

@@ -183,7 +183,7 @@ def audit(
         outcomes=None if columns else outcomes(setup, whole, getattr(folds, "X", None)),
         fit=figures.fit_figures(both, fair, moments),
         ranks=figures.rank_curve(curve, errors, setup),
-        path=None if columns else figures.frontier(fair, setup, n_points, has_gap),
+        path=None if columns else figures.frontier(fair, setup, n_points, has_gap, progress),
         rows=sampled_scores(setup, both),
         kept=_kept_columns(fair, folds.feature_names) if columns else None,
     )

@@ -57,7 +57,7 @@ class Folds:
     """Folds of data that are known by moments alone; :class:`People` has the rows too."""
 
     def __init__(self, moments: GroupMoments, feature_names: Sequence[str] | None) -> None:
-        self.moments = moments
+        self.moments = moments._about_one_origin()
         self.labels = moments.groups.tolist()
         self.feature_names = list(feature_names or (f"x{j}" for j in range(moments.n_features)))
         self.group_columns: list[str] = []

@@ -33,6 +33,7 @@ from fairpca._input.device import is_dask
 from fairpca._input.labels import classes_in, encode_few_groups, refuse_counts
 from fairpca._input.rows import as_rows
 from fairpca._input.stream import Input, Stream, in_memory, open_input
+from fairpca._linear_map import with_signs
 from fairpca._moments.group_differences import Notion
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import Moments, learn
@@ -503,13 +504,9 @@ class FairProjection(Projection, GroupEstimator[Solution]):
 def _principal_basis(operand: Operand, basis: Array) -> tuple[Array, Array]:
     """Components with uncorrelated scores ordered by variance, and these variances.
 
-    Errors depend on the subspace alone, so the rotation costs nothing. The entry of largest
-    magnitude of each component is positive, the first one on a tie.
+    Errors depend on the subspace alone, so the rotation costs nothing.
     """
     C_U = np.tensordot(operand.shares, operand.products(basis), axes=1)
     values, rotation = np.linalg.eigh(basis.T @ C_U)
-    components = rotation[:, ::-1].T @ basis.T
-    magnitudes = np.abs(components)
-    near_largest = magnitudes >= magnitudes.max(axis=1, keepdims=True) * (1 - 1e-7)
-    decisive = components[np.arange(len(components)), near_largest.argmax(axis=1)]
-    return components * np.sign(decisive)[:, None], np.maximum(values[::-1], 0.0)
+    components = with_signs(rotation[:, ::-1].T @ basis.T)
+    return components, np.maximum(values[::-1], 0.0)

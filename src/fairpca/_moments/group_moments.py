@@ -357,6 +357,14 @@ class GroupMoments:
         rest, left_out = self._take(~inside), self._take(inside)
         return rest._keep(outcomes=True), left_out._keep(outcomes=True)
 
+    def _about_one_origin(self) -> GroupMoments:
+        """The same moments, whose cells add up without being moved."""
+        sums = self._sums
+        moved = copy(self)
+        origin = (sums.weights @ sums.shifts + sums.sums.sum(axis=0)) / sums.weights.sum()
+        moved._sums = sums.moved(origin)
+        return moved
+
     def _sums_by_fold(self) -> list[Sums | FewRows]:
         """The sums by group of rows that are never left out, and then of each fold that has any."""
         folds = self._cells[_FOLD]
