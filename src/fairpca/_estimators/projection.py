@@ -1,19 +1,20 @@
 """Scores, reconstructions and likelihood of rows under a fitted linear projection."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_array, validate_data
 
+from fairpca._estimators.transformer import Transformer
 from fairpca._input.device import DeviceRows, is_dask, is_device_array, on_host
 from fairpca._input.rows import (
     as_rows,
@@ -27,7 +28,7 @@ from fairpca._moments.tolerances import EPS
 from fairpca._typing import Array
 
 
-class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ignore[misc]
+class Projection(ClassNamePrefixFeaturesOutMixin, Transformer):  # type: ignore[misc]
     """Methods that need orthonormal ``components_``, a ``mean_`` and a ``scale_``."""
 
     components_: Array
@@ -42,7 +43,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     relative_errors: bool
     tol: float = math.inf  # for estimators without this parameter
     _ready: Callable[[], Self]
-    _named: Sequence[str] = ()  # columns that arguments of ``fit`` named
+    _named: tuple[str, ...] = ()  # columns that arguments of ``fit`` named
 
     def transform(self, X: Any) -> Any:
         """Project X onto the components.
