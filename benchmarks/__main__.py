@@ -23,6 +23,7 @@ from benchmarks import (
     many_groups,
     methods,
     outcomes,
+    prefixes,
     scale,
     welfare,
 )
@@ -38,6 +39,7 @@ def main() -> None:
         many_groups,
         welfare,
         methods,
+        prefixes,
         gaps,
         gates,
         growth,
