@@ -98,7 +98,8 @@ def open_input(
 ) -> Input:
     """Tell rows in memory from streams, and take the columns that arguments name out of X."""
     if isinstance(X, Stream):
-        return Input(X, X.sensitive_features, X.sample_weight, X.y, X.units, X.named)
+        groups = X.sensitive_features or None
+        return Input(X, groups, X.sample_weight, X.y, X.units, X.named)
     arguments = {
         "sensitive_features": sensitive_features,
         "sample_weight": sample_weight,
