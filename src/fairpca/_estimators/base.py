@@ -472,7 +472,7 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         operand, measured = settled.operand, settled.measured(self.relative_errors)
         n, labels = int(settled.moments.counts.sum()), settled.moments.groups.tolist()
         total, unbiased = float(operand.shares @ operand.traces), n / max(n - 1, 1)
-        self.components_, variances = _principal_basis(operand, result.basis)
+        self.components_, variances = self._components(settled, result)
         r, d = self.components_.shape
         rest = max(total - float(variances.sum()), 0.0)
         self.n_components_ = r
@@ -496,17 +496,19 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         self.n_eigensolves_ = result.n_eigensolves
         self.__dict__.update(result.extras)
 
+    def _measured(self, settled: SettledGroups) -> Operand:
+        """The moments that the problem is stated in."""
+        return settled.measured(self.relative_errors)
+
+    def _components(self, settled: SettledGroups, result: Solution) -> tuple[Array, Array]:
+        """The components and the variances of their scores: uncorrelated, ordered by variance.
+
+        Errors depend on the subspace alone, so the rotation costs nothing.
+        """
+        C_U = np.tensordot(settled.operand.shares, settled.operand.products(result.basis), axes=1)
+        values, rotation = np.linalg.eigh(result.basis.T @ C_U)
+        return with_signs(rotation[:, ::-1].T @ result.basis.T), np.maximum(values[::-1], 0.0)
+
     def _warn(self, settled: SettledGroups, result: Solution) -> None:
         measured = settled.measured(self.relative_errors)
         warn_of_result(self._problem(), result, settled, measured, self.tol)
-
-
-def _principal_basis(operand: Operand, basis: Array) -> tuple[Array, Array]:
-    """Components with uncorrelated scores ordered by variance, and these variances.
-
-    Errors depend on the subspace alone, so the rotation costs nothing.
-    """
-    C_U = np.tensordot(operand.shares, operand.products(basis), axes=1)
-    values, rotation = np.linalg.eigh(basis.T @ C_U)
-    components = with_signs(rotation[:, ::-1].T @ basis.T)
-    return components, np.maximum(values[::-1], 0.0)

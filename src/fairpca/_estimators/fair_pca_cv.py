@@ -30,6 +30,9 @@ class FairPCACV(FairPCA):
     standard errors there. In the end the projection is fitted to all rows. Parameters and
     attributes not listed below are those of :class:`FairPCA`.
 
+    With ``order="fair"`` prefixes are those of :class:`FairPCA` inside the span that was chosen.
+    Where PCA is kept, the order is by variance.
+
     Parameters
     ----------
     cv : int, splitter or iterable of splits, default=10
@@ -120,6 +123,11 @@ class FairPCACV(FairPCA):
         self._refuse_more_folds_than_units(settled)
         if n_folds != int(cv):
             raise ValueError(f"cv={cv}, but these moments have {n_folds} folds; pass cv={n_folds}.")
+
+    def _prefix_estimator(self, rank: int) -> FairPCA:
+        own = self.get_params(deep=False)
+        shared = {name: own[name] for name in FairPCA().get_params() if name in own}
+        return FairPCA(**(shared | {"n_components": rank}))
 
     def _refuse_more_folds_than_units(self, settled: SettledGroups) -> None:
         moments = settled.moments
