@@ -22,7 +22,7 @@ from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.operand import KEPT_BYTES, Operand
 from fairpca._moments.pair_sums import PairSums
 from fairpca._moments.small_groups import SettledGroups
-from fairpca._moments.sums import Sums, scale_of
+from fairpca._moments.sums import scale_of
 from fairpca._moments.tolerances import TINY
 from fairpca._typing import Array, Mask
 
@@ -35,7 +35,7 @@ class Fold:
 
     operand: Operand  # second moments of the training rows, standardised if that was asked for
     mean: Array  # the mean of the training rows, divided by the scale
-    left_out: Sums | FewRows  # sums by group, divided by the scale
+    left_out: AnySums  # sums by group, divided by the scale
 
     def errors(self, bases: Sequence[Array]) -> tuple[Array, Array]:
         """Summed squared errors of the rows left out, and their squared distances from the mean.
