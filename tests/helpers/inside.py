@@ -28,7 +28,7 @@ from fairpca._problems.solution import Solution, best_and_worst
 from fairpca._problems.status import Status
 from fairpca._solvers import search_in_basis, solve
 from fairpca._solvers.eigenspaces.dense import Eigenspaces, eigen, is_top, values_within
-from fairpca._solvers.eigenspaces.many_features import GrowingBasis, ThinSpaces
+from fairpca._solvers.eigenspaces.many_features import GrowingBasis, LeadingBasis, ThinSpaces
 from fairpca._solvers.many_groups import descent, recovery, workspace
 from fairpca._solvers.many_groups.barrier import follow
 from fairpca._solvers.many_groups.dual import minimise
@@ -53,6 +53,12 @@ def products_only(monkeypatch, above=0):
 def growing_bases(monkeypatch, start):
     """From this many features on, eigenspaces are searched in a basis that grows."""
     monkeypatch.setattr(_solvers, "_GROWING_BASIS_FROM", start)
+
+
+def leading_bases(monkeypatch):
+    """Two groups are searched in a basis of leading eigenvectors, however few the features."""
+    monkeypatch.setattr(_solvers, "_LEADING_BASIS_FROM", 1)
+    monkeypatch.setattr(_solvers, "_LEADING_BASIS_PER_RANK", 1)
 
 
 def generations(monkeypatch, number):

@@ -9,14 +9,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import nan
+from math import inf, nan
 
 import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf
 
 from fairpca._moments.operand import FEW_FEATURES, Operand
-from fairpca._moments.tolerances import EPS, NEGLIGIBLE, ROUNDED, TINY, arithmetic_noise
+from fairpca._moments.tolerances import EPS, NEGLIGIBLE, ROUNDED, arithmetic_noise
 from fairpca._problems.solution import Objective, Point, Solution, best_and_worst
 from fairpca._problems.status import Status
 from fairpca._typing import Array
@@ -136,16 +136,18 @@ class Eigenspaces(Spaces):
             tr U' M(v) U  grows by  2 t sum N_ij^2 / (l_i - l_j)
 
         over the eigenvectors i that are kept and j that are left out. Both groups' matrices are
-        combinations of ``M(w)`` and ``M(v)``. None if the point's decomposition is not at hand.
+        combinations of ``M(w)`` and ``M(v)``. None if the point's decomposition is not at hand, and
+        where eigenvalues i and j are equal.
         """
         decomposition = next((one for one in self._kept if one.point is point), None)
         if decomposition is None:
             return None
         r, values, V = self.rank, decomposition.values, decomposition.vectors
         N = V[:, r:].T @ (self.matrix(direction) @ V[:, :r])
-        gaps = np.maximum(values[:r] - values[r:, None], TINY)
-        with np.errstate(over="ignore"):  # where eigenvalues are equal
-            growth = 2.0 * float(np.vdot(N, N / gaps))
+        gaps = values[:r] - values[r:, None]
+        if gaps.min(initial=inf) <= ROUNDED * np.abs(values).max():
+            return None
+        growth = 2.0 * float(np.vdot(N, N / gaps))
         w = point.weights
         determinant = w[0] * direction[1] - w[1] * direction[0]
         return np.asarray(growth * np.array([w[1], -w[0]]) / determinant)

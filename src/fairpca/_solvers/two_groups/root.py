@@ -22,7 +22,7 @@ do so exactly; elsewhere they exceed it by the square of a distance that Newton'
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import isfinite, nan
+from math import isfinite, isnan, nan
 
 import numpy as np
 from scipy.optimize import brentq
@@ -239,8 +239,12 @@ def between(
     """The subspace of zero slack on the path between two samples, with the bound of a third."""
     path = SubspacePath(spaces, below.point.basis, above.point.basis)
 
+    # Where U jumps the root is at the third sample; elsewhere it is a last Newton step away.
+    x = at.x if isnan(at.newton) else at.x - at.value / at.slope
+    low, high = sorted((below.x, above.x))
+    x = min(max(x, low), high)
+
     def slack_on_path(s: float) -> float:
-        x = below.x + s * (above.x - below.x)
         return slack(x, path.errors(s))
 
     if slack_on_path(0.0) < 0 < slack_on_path(1.0):
@@ -248,7 +252,7 @@ def between(
         basis = path.basis(s)
         return replace(at.point, basis=basis, errors=spaces.errors(basis))
     # No sign change: the slack is zero to rounding at one end; return that end.
-    if abs(slack(below.x, below.point.errors)) <= spaces.rounding:
+    if abs(slack(x, below.point.errors)) <= spaces.rounding:
         return below.point
     return above.point
 
