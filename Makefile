@@ -55,7 +55,7 @@ coverage:
 	$(PYTHON) .ci/every_module_is_reached.py coverage.json
 
 doctest:
-	$(PYTHON) -m pytest --doctest-modules src reproduction -p no:xdist --ignore=src/fairpca/_tables/spark.py
+	$(PYTHON) -m pytest --doctest-modules src reproduction -p no:xdist --ignore=src/fairpca/_moments/spark.py
 
 bench:
 	$(PYTHON) -m benchmarks

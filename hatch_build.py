@@ -15,7 +15,7 @@ REPOSITORY = ""  # for instance "https://github.com/OWNER/fairpca"
 def absolute(text: str, repository: str) -> str:
     """Turn relative links into addresses: ``](LICENSE)`` and pictures, ``![...](docs/a.png)``."""
     raw = f"{repository}/raw/main/"
-    text = re.sub(r"(!\[[^]]*\]\()(?!https?:)", rf"\1{raw}", text)
+    text = re.sub(r"(!\[[^]]*\]\(|<img src=\")(?!https?:)", rf"\1{raw}", text)
     return re.sub(r"(\]\()(?!https?:|#)", rf"\1{repository}/blob/main/", text)
 
 

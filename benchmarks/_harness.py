@@ -146,7 +146,12 @@ def run_cases(
         if rows and not options.quick:
             store(rows, table, list(cases))
     if not options.quick:
-        subprocess.run([sys.executable, DOCS / "make_pages.py"], check=True)
+        write_pages()
+
+
+def write_pages() -> None:
+    """Put the stored tables into the pages."""
+    subprocess.run([sys.executable, DOCS / "make_pages.py"], check=True)
 
 
 def store(rows: list[Row], table: Path, parts: Sequence[str]) -> None:

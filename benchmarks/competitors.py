@@ -226,7 +226,7 @@ def moments_of(load, *size):
 def fit_parity(moments, r, solver="exact"):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ParityInfeasibleWarning)
-        return FairPCA(r, constraint="parity", solver=solver).fit_moments(moments)
+        return FairPCA(r, constraint="parity", solver=solver).fit(moments)
 
 
 def semidefinite(made, solver):

@@ -147,7 +147,7 @@ def hits(setting, seed):
 
         def fit(moments, both=both):
             with quietly():
-                return [model.fit_moments(moments) for model in both]
+                return [model.fit(moments) for model in both]
 
         sums = []
         for fold in range(FOLDS):

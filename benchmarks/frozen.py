@@ -175,7 +175,8 @@ def fits() -> Iterator[tuple[str, Callable[[], object]]]:
 
 def from_moments(moments: GroupMoments) -> object:
     """A fit to moments."""
-    return fairpca.FairPCA(4).fit_moments(moments)
+    model = fairpca.FairPCA(4)
+    return getattr(model, "fit_moments", model.fit)(moments)  # the older name
 
 
 def from_file(kind: str, X, g) -> object:
@@ -186,7 +187,8 @@ def from_file(kind: str, X, g) -> object:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"people.{kind}")
         getattr(frame, f"write_{kind}")(path)
-        return fairpca.FairPCA(4).fit_files(path, sensitive_features="g")
+        frame = getattr(polars, f"read_{kind}")(path)
+    return fairpca.FairPCA(4).fit(frame.drop("g"), sensitive_features=frame["g"])
 
 
 def results() -> dict[str, np.ndarray]:

@@ -17,9 +17,9 @@ CRITERIA = {
     "parity": FairPCA(constraint="parity"),
     "no worse": FairPCA(constraint="no_worse"),
     "error budget": FairPCA(max_error_increase=0.05),
-    "loss": MinMaxPCA(),
-    "error": MinMaxPCA(criterion="error"),
-    "variance": MinMaxPCA(criterion="variance"),
+    "loss": MinMaxPCA(center="overall"),
+    "error": MinMaxPCA(criterion="error", center="overall"),
+    "variance": MinMaxPCA(criterion="variance", center="overall"),
 }
 
 
@@ -65,7 +65,7 @@ def is_closed(estimator, moments):
         warnings.simplefilter("ignore", ParityInfeasibleWarning)
         warnings.simplefilter("error", DualityGapWarning)
         try:
-            estimator.fit_moments(moments)
+            estimator.fit(moments)
         except DualityGapWarning:
             return False
     return True

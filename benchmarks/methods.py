@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 from sklearn.decomposition import PCA
 
-from benchmarks._harness import DOCS
+from benchmarks._harness import DOCS, write_pages
 from fairpca import BlindPCA, FairPCA, GroupMoments, MinMaxPCA, WelfarePCA
 from fairpca.baselines import MultiplicativeWeightsPCA, RobustFairPCA, SubsetFairPCA
 from fairpca.datasets import load_rand_health
@@ -28,11 +28,11 @@ METHODS = {
     'FairPCA(5, constraint="parity", solver="golden")': FairPCA(
         RANK, constraint="parity", solver="golden"
     ),
-    'MinMaxPCA(5, criterion="error")': MinMaxPCA(RANK, criterion="error"),
-    "MinMaxPCA(5)": MinMaxPCA(RANK),
-    'MultiplicativeWeightsPCA(5, center="overall")': MultiplicativeWeightsPCA(
-        RANK, center="overall"
+    'MinMaxPCA(5, criterion="error", center="overall")': MinMaxPCA(
+        RANK, criterion="error", center="overall"
     ),
+    "MinMaxPCA(5)": MinMaxPCA(RANK),
+    "MultiplicativeWeightsPCA(5)": MultiplicativeWeightsPCA(RANK),
     "WelfarePCA(5, inequality_aversion=0)": WelfarePCA(RANK, inequality_aversion=0),
     "WelfarePCA(5, inequality_aversion=1)": WelfarePCA(RANK),
     "WelfarePCA(5, inequality_aversion=inf)": WelfarePCA(RANK, inequality_aversion=math.inf),
@@ -70,7 +70,7 @@ def main(arguments=None):
     warnings.simplefilter("ignore")
     pca = PCA(RANK, svd_solver="covariance_eigh").fit(rows.data)
     table = [measured("PCA(5)", pca, rows)]
-    table += [measured(name, fair.fit_moments(moments), rows) for name, fair in METHODS.items()]
+    table += [measured(name, fair.fit(moments), rows) for name, fair in METHODS.items()]
     for line in table:
         print("; ".join(line.values()), flush=True)
     if not quick:
@@ -78,6 +78,7 @@ def main(arguments=None):
             writer = csv.DictWriter(stream, list(table[0]), lineterminator="\n")
             writer.writeheader()
             writer.writerows(table)
+        write_pages()
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def nash(options):
     n, d, k, r = options.pick((20_000, 40, 4, 5), (2000, 8, 3, 2))
     X, groups = made_data(n, d, k)
     moments = GroupMoments.from_data(X, groups)
-    ours = functools.partial(WelfarePCA(r, tol=1e-8).fit_moments, moments)
+    ours = functools.partial(WelfarePCA(r, tol=1e-8).fit, moments)
     program = functools.partial(nash_by_sdp, moments.second_moments(), r)
     timing = race({"ours": ours, "SDP, Clarabel": program}, 2)
     apart = abs(ours().welfare_ / program() - 1)
@@ -62,7 +62,7 @@ def robust(options):
     """The robust objective, from moments, against Riemannian subgradients from five starts."""
     people, r = load_rand_health(), 3
     moments = GroupMoments.from_data(people.data, people.sensitive_features)
-    ours = functools.partial(RobustFairPCA(r).fit_moments, moments)
+    ours = functools.partial(RobustFairPCA(r).fit, moments)
     published = functools.partial(
         robust_by_subgradients, moments, r, n_steps=options.pick(1000, 20), starts=5
     )

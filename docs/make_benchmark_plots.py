@@ -116,7 +116,7 @@ SUMMARY = [
 HELD_OUT_METHODS = {
     "u-FPCA": "u-FPCA",
     "c-FPCA": "c-FPCA",
-    "min-max loss": "MinMaxPCA",
+    "min-max loss": 'MinMaxPCA(center="overall")',
     "efficient": "FairPCA",
     "efficient, cv=10": "FairPCACV",
     "best stop for the other half": "best stop in hindsight",

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 DOCS = Path(__file__).parent
+PAGES = [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))]
 TABLE = re.compile(r"(<!-- table: (\S+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
 Rows = Sequence[Mapping[str, str]]
@@ -42,7 +43,8 @@ def tables() -> dict[str, Callable[[], Rows]]:
     from make_benchmark_plots import held_out, shown, summary
     from make_option_tables import FILES, rows
 
-    found = {path.stem: stored(path) for path in DOCS.glob("_static/*/*.csv")}
+    paths = [DOCS / "names.csv", *DOCS.glob("_static/*/*.csv")]
+    found = {path.stem: stored(path) for path in paths}
     for path in DOCS.glob("benchmarks_*.csv"):
         found[path.stem] = lambda name=path.stem: shown(name.removeprefix("benchmarks_"))
     found |= {"benchmarks_summary": summary, "held_out_summary": held_out}
@@ -72,7 +74,7 @@ def main() -> None:
 
     draw_all()
     draw_example("first_steps")
-    for page in sorted(DOCS.glob("*.md")):
+    for page in PAGES:
         text = page.read_text(encoding="utf-8")
         page.write_text(filled(text), encoding="utf-8")
 

@@ -53,8 +53,7 @@ methods = {
     ),
 }
 kept = {
-    name: method.fit_moments(moments).group_explained_variance_ratio_
-    for name, method in methods.items()
+    name: method.fit(moments).group_explained_variance_ratio_ for name, method in methods.items()
 }
 cells.obsm["X_multibatch_pca"] = methods["multi-batch PCA"].transform(cells.X)
 

@@ -32,7 +32,7 @@ print(f"certified to {blind.duality_gap_:.1e}")
 # gap.
 
 budgets = blind.pca_mean_gap_ * np.linspace(1, 0, 21)
-path = [BlindPCA(r, max_mean_gap=gap).fit_moments(blind.moments_) for gap in budgets]
+path = [BlindPCA(r, max_mean_gap=gap).fit(blind.moments_) for gap in budgets]
 
 # %%
 # Equal means are not equal distributions. On the test set, a logistic regression can no longer tell
@@ -43,7 +43,7 @@ path = [BlindPCA(r, max_mean_gap=gap).fit_moments(blind.moments_) for gap in bud
 variants = {
     "PCA": path[0],
     "BlindPCA": blind,
-    "hide_covariances=4": BlindPCA(r, hide_covariances=4).fit_moments(blind.moments_),
+    "hide_covariances=4": BlindPCA(r, hide_covariances=4).fit(blind.moments_),
 }
 probes = {
     name: probe_groups(model, X_new, race_new, random_state=0) for name, model in variants.items()

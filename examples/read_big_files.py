@@ -42,7 +42,7 @@ print(moments)
 # Fit as often as you like, without reading the file again.
 
 for r in (2, 5, 10):
-    fair = FairPCA(r).fit_moments(moments)
+    fair = FairPCA(r).fit(moments)
     print(r, fair.pca_group_errors_.round(1), fair.group_errors_.round(1), fair.status_)
 
 # %%

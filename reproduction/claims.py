@@ -66,8 +66,8 @@ def check_theorem() -> Claim:
     made = make_two_groups(random_state=0)
     moments = GroupMoments.from_data(made.data, made.sensitive_features)
     alpha = 0.8
-    pca = FairPCA(1, alpha=1.0).fit_moments(moments)
-    corrected = FairPCA(1, alpha=alpha).fit_moments(moments)
+    pca = FairPCA(1, alpha=1.0).fit(moments)
+    corrected = FairPCA(1, alpha=alpha).fit(moments)
     A, B = (pca.groups_.tolist().index(g) for g in (pca.privileged_group_, pca.harmed_group_))
     C_g = moments.second_moments()
     C = np.tensordot(pca.group_sizes_ / pca.group_sizes_.sum(), C_g, axes=1)

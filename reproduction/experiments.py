@@ -15,8 +15,9 @@ from sklearn.utils import Bunch
 
 from fairpca import FairPCA, GroupMoments, MinMaxPCA
 from fairpca.baselines import MultiplicativeWeightsPCA, SubsetFairPCA
-from fairpca.datasets import load_lfw, load_lsac, load_tcred
+from fairpca.datasets import load_lfw, load_lsac
 from fairpca.metrics import group_reconstruction_errors
+from reproduction.bundled import load_tcred
 from reproduction.results import Result
 from reproduction.tools import Array, quietly
 
@@ -113,7 +114,7 @@ def _fit_estimator(
         fair = estimator(r)
         start = _clocks()
         with quietly():
-            fair.fit_moments(moments)
+            fair.fit(moments)
         seconds, cpu_seconds = _clocks() - start
         yield Result(
             dataset=data.dataset,
@@ -169,7 +170,7 @@ VARIANTS = ("unbalanced", "balanced")
 #: appear in no figure.
 METHODS: Mapping[str, Method] = _by_name(
     Method("pca", "PCA"),
-    Method("fairpca", "FairPCA", lambda r: MinMaxPCA(r, center="group")),
+    Method("fairpca", "FairPCA", MinMaxPCA),
     Method("mofpca", "MOFPCA", lambda r: SubsetFairPCA(r, random_state=0)),
     Method("u-fpca", "u-FPCA", lambda r: FairPCA(r, constraint="parity")),
     Method("c-fpca", "c-FPCA", lambda r: FairPCA(r, constraint="no_worse")),

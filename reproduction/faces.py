@@ -34,7 +34,7 @@ def draw_faces(lfw: Bunch, folder: Path, rank: int = _RANK) -> list[Path]:
     moments = GroupMoments.from_data(lfw.data, lfw.sensitive_features)
     with quietly():
         methods = projections_of_faces(rank)
-        fits = {name: fair.fit_moments(moments) for name, fair in methods.items()}
+        fits = {name: fair.fit(moments) for name, fair in methods.items()}
     shown = _typical_faces(lfw, fits["PCA"])
     files = drawing.save(lambda: _rebuilt(lfw, fits, shown), folder, "faces_rebuilt")
     return files + drawing.save(lambda: _components(lfw, fits), folder, "faces_components")

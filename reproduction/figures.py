@@ -12,14 +12,17 @@ from numpy.typing import NDArray
 
 from reproduction import drawing
 from reproduction.experiments import DATASETS, METHODS, METHODS_SHOWN, PAPER_DATASETS, VARIANTS
-from reproduction.illustration import draw_illustration
+from reproduction.illustration import draw_illustration, draw_intuition
 from reproduction.results import Result
 from reproduction.tools import Array
 
 
 def draw_all(results: Sequence[Result], folder: Path) -> list[Path]:
     """Draw every figure that there are results for; return the files."""
-    figures: dict[str, Callable[[], Any]] = {"illustration": draw_illustration}
+    figures: dict[str, Callable[[], Any]] = {
+        "illustration": draw_illustration,
+        "intuition": draw_intuition,
+    }
     for variant in VARIANTS:
         chosen = [result for result in results if result.variant == variant]
         present = [name for name in DATASETS if any(r.dataset == name for r in chosen)]

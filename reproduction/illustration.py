@@ -75,3 +75,25 @@ def _vector(axes: Any, direction: Any, label: str, length: float, color: str) ->
         "", xy=tip, xytext=(0, 0), arrowprops={"arrowstyle": "-|>", "color": color, "lw": 1.8}
     )
     axes.text(*(tip * 1.1), label, color=color, ha="center", va="center", fontsize=12)
+
+
+def draw_intuition() -> Any:
+    """Two panels: the line that PCA keeps, which follows the larger group, and the fair one."""
+    made = make_two_groups(random_state=0)
+    X, groups = made.data, made.sensitive_features
+    figure, axes = drawing.grid(1, 2, 6.8, 3.2, sharex=True, sharey=True)
+    fits = {
+        "PCA": FairPCA(1, alpha=1.0).fit(X, sensitive_features=groups),
+        "FairPCA": FairPCA(1).fit(X, sensitive_features=groups),
+    }
+    for panel, (name, fit) in zip(axes[0], fits.items(), strict=True):
+        for color, group in zip(drawing.SIDE_COLORS, fit.groups_, strict=True):
+            panel.scatter(*(X[groups == group] - fit.mean_).T, s=9, color=color, alpha=0.8)
+        panel.axline((0, 0), fit.components_[0], color=drawing.LOOKS["pca"].color, linewidth=2)
+        panel.set(title=name, aspect="equal", xlim=(-8, 8), ylim=(-7.2, 7.2), xticks=[], yticks=[])
+        first, second = fit.group_errors_
+        panel.set_xlabel(f"error: {fit.groups_[0]} {first:.1f}, {fit.groups_[1]} {second:.1f}")
+    sizes = zip(drawing.SIDE_COLORS, fit.groups_, fit.group_sizes_, strict=True)
+    entries = [drawing.handle(f"{group}, {n} rows", color, "o") for color, group, n in sizes]
+    drawing.legend_below(figure, entries)
+    return figure

@@ -89,7 +89,7 @@ def prepare_folder(out: str | os.PathLike[str]) -> Path:
     try:
         from reproduction import drawing  # noqa: F401
     except ImportError as error:
-        raise ImportError('the figures need matplotlib: pip install "fairpca[plot]".') from error
+        raise ImportError("the figures need matplotlib: pip install matplotlib pymoo.") from error
     return folder
 
 

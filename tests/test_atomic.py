@@ -9,9 +9,11 @@ import sys
 
 import numpy as np
 import pytest
+from helpers.files import fitted_to, write_scores_of
 
 from fairpca import FairPCA
 from fairpca.__main__ import main
+from fairpca._atomic import refuse_inputs
 
 ROWS = "".join(f"{i % 7},{i * i % 11},{'fm'[i % 2]}\n" for i in range(40))
 
@@ -115,22 +117,19 @@ def test_an_input_is_not_written_to_under_any_name(data, tmp_path):
     (tmp_path / "alias").symlink_to(folder)
     names = ["folder/data.csv", "folder/../folder/data.csv", "symbolic.csv", "hard.csv"]
     for read in (data, tmp_path / "hard.csv", folder, tmp_path / "alias"):
-        fair = FairPCA(1).fit_files(read, sensitive_features="g")
         for name in [*names, "alias/data.csv"]:
             with pytest.raises(ValueError, match=rf"{name}.* read.*; write to .*file"):
-                fair.save(tmp_path / name)
-            with pytest.raises(ValueError, match=rf"{name}.* read.*; write to .*file"):
-                fair.transform_files(read, tmp_path / name)
+                refuse_inputs(tmp_path / name, [read])
     with pytest.raises(ValueError, match=r"new\.csv lies in the folder .*alias, which is read"):
-        fair.save(folder / "new.csv")
+        refuse_inputs(folder / "new.csv", [tmp_path / "alias"])
     for name in ("new.csv", "folder.csv"):
-        fair.save(tmp_path / name)
+        refuse_inputs(tmp_path / name, [tmp_path / "alias"])
     assert data.read_text() == before
 
 
-def test_standard_streams_may_be_inputs(data, tmp_path, monkeypatch, capsys):
+def test_standard_streams_may_be_inputs(model, data, tmp_path, monkeypatch, capsys):
     before = data.read_text()
-    FairPCA(1).fit_files(data, sensitive_features="g").save(tmp_path / "m.safetensors")
+    model.save(tmp_path / "m.safetensors")
     for source, output in (("-", data), (data, "-")):
         named = [str(tmp_path / "m.safetensors"), str(source), "--out", str(output)]
         with data.open() as stdin, data.open("a") as stdout, monkeypatch.context() as streams:
@@ -146,13 +145,13 @@ def test_standard_streams_may_be_inputs(data, tmp_path, monkeypatch, capsys):
 def test_failure_and_interruption_leave_the_old_file(data, tmp_path):
     path = tmp_path / "scores.csv"
     path.write_text("old")
-    fair = FairPCA(1).fit_files(data, sensitive_features="g")
+    fair = fitted_to(FairPCA(1), data, sensitive_features="g")
 
     def fail(error):
         def progress(fraction):
             raise error
 
-        fair.transform_files(data, path, progress=progress)
+        write_scores_of(fair, data, path, progress=progress)
 
     for error in (KeyboardInterrupt, ZeroDivisionError):
         with pytest.raises(error):

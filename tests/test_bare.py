@@ -150,27 +150,27 @@ def test_bundled_data():
 def test_model_files(fair, tmp_path):
     (tmp_path / "there.safetensors").touch()
     for call in (fair.save, load_model):
-        with pytest.raises(ImportError, match=r'safetensors.*pip install "fairpca\[model\]"'):
+        with pytest.raises(ImportError, match=r"safetensors.*pip install safetensors"):
             call(tmp_path / "there.safetensors")
 
 
 @missing("matplotlib")
 def test_drawing(data):
-    with pytest.raises(ImportError, match=r'matplotlib.*pip install "fairpca\[plot\]"'):
+    with pytest.raises(ImportError, match=r"matplotlib.*pip install matplotlib"):
         plotting.GroupErrorDisplay.from_data(*data)
 
 
 @missing("pymoo")
 def test_search_for_subsets():
     X, groups = make_groups(d=30)
-    with pytest.raises(ImportError, match=r'pymoo.*pip install "fairpca\[subset\]"'):
+    with pytest.raises(ImportError, match=r"pymoo.*pip install pymoo"):
         SubsetFairPCA(9, solver="spea2").fit(X, sensitive_features=groups)
 
 
 @missing("jinja2")
 def test_page(data, tmp_path):
     result = audit(FairPCA(2), *data, n_points=3, cv=2)
-    with pytest.raises(ImportError, match=r'pip install "fairpca\[cli\]"'):
+    with pytest.raises(ImportError, match="pip install jinja2"):
         result.to_html(tmp_path / "page.html")
     assert not list(tmp_path.iterdir())
 
@@ -181,7 +181,7 @@ def test_command(capsys):
         main(["report"])
     assert end.value.code == 2
     error = capsys.readouterr().err
-    assert error.endswith('install it with pip install "fairpca[cli]".\n')
+    assert error.endswith("safetensors vl-convert-python.\n")
     assert len(error.splitlines()) == 1
 
 

@@ -16,8 +16,8 @@ from fairpca.datasets import load_lfw
 lfw = load_lfw()
 moments = GroupMoments.from_data(lfw.data, np.column_stack([lfw.sensitive_features, lfw.race]))
 fits = {
-    "efficient": FairPCA(10).fit_moments(moments),
-    "u-FPCA": FairPCA(10, constraint="parity").fit_moments(moments),
+    "efficient": FairPCA(10).fit(moments),
+    "u-FPCA": FairPCA(10, constraint="parity").fit(moments),
 }
 
 first = fits["efficient"]

@@ -28,7 +28,7 @@ for i, (name, estimator) in enumerate(asked.items()):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ParityInfeasibleWarning)
         warnings.simplefilter("ignore", LevellingDownWarning)
-        estimator.fit_moments(moments)
+        estimator.fit(moments)
     if i in (0, len(asked) - 1):
         before = "".join(f"{error:8.3f}" for error in estimator.pca_group_errors_)
         name_of_pca = "share of variance lost: PCA" if i else "plain PCA"

@@ -6,7 +6,7 @@ from sklearn.utils import Bunch
 
 from fairpca import GroupMoments, MinMaxPCA
 from fairpca.baselines import MultiplicativeWeightsPCA
-from fairpca.datasets import load_tcred
+from reproduction.bundled import load_tcred
 from reproduction.claims import Claim
 from reproduction.studies.comparison import Figure, Study, agreement, finding_of, printed
 from reproduction.tools import Progress
@@ -20,9 +20,9 @@ def _run_price(rows: Bunch, progress: Progress) -> tuple[list[Figure], list[Clai
     figures, excess = [], []
     for r in range(1, rows.data.shape[1]):
         progress(f"r = {r}", r / rows.data.shape[1])
-        exact = MinMaxPCA(r, center="group").fit_moments(moments)
+        exact = MinMaxPCA(r, center="group").fit(moments)
         iterated = MultiplicativeWeightsPCA(r)
-        largest = float(iterated.fit_moments(moments).group_losses_.max())
+        largest = float(iterated.fit(moments).group_losses_.max())
         least = float(exact.group_losses_.max())
         excess.append(largest / least - 1)
         published = _REACHED.get(r)

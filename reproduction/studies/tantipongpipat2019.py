@@ -53,11 +53,11 @@ def _fit_criterion(
     r = int(row["d"])
     with quietly():
         if criterion == "loss":
-            fair: Any = MinMaxPCA(r, center="group", tol=_TOL).fit_moments(moments)
+            fair: Any = MinMaxPCA(r, center="group", tol=_TOL).fit(moments)
             return row, float(fair.group_losses_.max()) - fair.duality_gap_, fair.duality_gap_
         aversion = 1.0 if criterion == "nash" else float("inf")
         fair = WelfarePCA(r, inequality_aversion=aversion, center="group", tol=_TOL)
-        fair.fit_moments(moments)
+        fair.fit(moments)
         return row, fair.welfare_ + fair.duality_gap_, fair.duality_gap_
 
 

@@ -25,7 +25,7 @@ def _run_robust(data: dict[str, Any], progress: Progress) -> tuple[list[Figure],
         progress(name)
         moments = GroupMoments.from_data(rows.data, rows.sensitive_features)
         start = perf_counter()
-        fair = RobustFairPCA(3, radius=0.15, penalty=0.5).fit_moments(moments)
+        fair = RobustFairPCA(3, radius=0.15, penalty=0.5).fit(moments)
         seconds.append(perf_counter() - start)
         gaps.append(fair.duality_gap_ / fair.robust_error_)
         figures.append(

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from fairpca._estimators.welfare_pca import WelfarePCA as WelfarePCA
     from fairpca._models.safetensors import load_model as load_model
     from fairpca._moments.group_moments import GroupMoments as GroupMoments
-    from fairpca._tables import read_table as read_table
     from fairpca.exceptions import DualityGapWarning as DualityGapWarning
     from fairpca.exceptions import LevellingDownWarning as LevellingDownWarning
     from fairpca.exceptions import ParityInfeasibleWarning as ParityInfeasibleWarning
@@ -49,7 +48,6 @@ _HOMES = {
     "audit": "_audit.judge",
     "audit_model": "_audit.judge",
     "load_model": "_models.safetensors",
-    "read_table": "_tables",
     "tradeoff_path": "path",
 }
 

@@ -26,8 +26,9 @@ def _run(argv: Sequence[str]) -> int:
     try:
         from fairpca.cli import run_command
     except ImportError as error:
-        needs = f"fairpca: the command line needs {error.name or error}; install it with "
-        print(f'{needs}pip install "fairpca[cli]".', file=sys.stderr)
+        needs = f"fairpca: the command line needs {error.name or error}; install all it needs with "
+        packages = "click duckdb jinja2 pyarrow safetensors vl-convert-python"
+        print(f"{needs}pip install {packages}.", file=sys.stderr)
         return 2
     return run_command(argv)
 

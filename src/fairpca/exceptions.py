@@ -38,6 +38,10 @@ class FewRowsWarning(FitWarning):
     """The result depends on very few rows."""
 
 
+class NotEnoughRows(ValueError):
+    """The rows seen so far allow no fit, and more rows may help: ``partial_fit`` waits for them."""
+
+
 class TableError(ValueError):
     """A table that cannot be used as it was asked for: what is wrong, and what to do in Python.
 

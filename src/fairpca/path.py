@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from fairpca._cv.held_out import PCA
 from fairpca._cv.leave_out import LeaveOut
-from fairpca._cv.stopping import CrossFit, Walk, disparity_interval
+from fairpca._cv.path import path_of
+from fairpca._cv.stopping import CrossFit, disparity_interval
 from fairpca._estimators.advice import largest_gap
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
@@ -121,7 +122,6 @@ def tradeoff_path(
     relative_errors: bool = False,
     min_group_size: int = 1,
     small_groups: SmallGroups = "error",
-    max_groups: int | None = None,
     tol: float = 1e-6,
     cv: Any = None,
     random_state: Any = None,
@@ -141,7 +141,7 @@ def tradeoff_path(
         End where a group's error would exceed its error under PCA by more than this share. Each
         point, and each mark, is then the best one within this limit.
     sample_weight : array-like of shape (n_samples,), optional
-    standardize, relative_errors, min_group_size, small_groups, max_groups, tol
+    standardize, relative_errors, min_group_size, small_groups, tol
         As in :class:`FairPCA`.
     cv, random_state
         As in :class:`FairPCACV`, to judge the points by held-out rows as well.
@@ -165,7 +165,7 @@ def tradeoff_path(
         "tol": tol,
     }
     options |= {"min_group_size": min_group_size, "small_groups": small_groups}
-    options |= {"max_groups": max_groups, "max_group_increase": max_group_increase}
+    options["max_group_increase"] = max_group_increase
     fair = FairPCA(**options)
     if cv is not None:
         fair = FairPCACV(cv=cv, random_state=random_state, **options)
@@ -238,8 +238,8 @@ def _held_out_path(
     two = len(operand.shares) == 2
 
     def along(problem: FairProblem) -> CrossFit:
-        walk = Walk(problem, fairest, operand, fair.tol)
-        return CrossFit(folds, walk, fairest.basis.shape[1], fair.relative_errors)
+        path = path_of(problem, fairest, operand, fair.tol)
+        return CrossFit(folds, path, fair.relative_errors)
 
     first, last = marks["PCA"].disparity, marks["u-FPCA"].disparity
     ends = {

@@ -178,6 +178,13 @@ def test_every_number_of_components_has_the_gap_that_its_verdict_would_name():
     assert whole.pca_gap[2] is None
 
 
+def test_columns_may_be_called_by_integers():
+    X, groups = two_groups((60, 40))
+    pipeline = make_pipeline(StandardScaler(), PCA(2))
+    found = audit(pipeline, pd.DataFrame(X), groups, **QUICK)
+    assert found.verdict.gap == pytest.approx(audit(pipeline, X, groups, **QUICK).verdict.gap)
+
+
 def test_two_rows_have_no_interval():
     row = wages().group("unknown")
     assert not row.judged
@@ -324,7 +331,7 @@ def test_changes_reach_over_the_stop_that_all_folds_choose_together():
     """The interval of the fixed stop, from moments of the same folds, lies within the audit's."""
     X, groups = two_groups((150, 40), seed=2)
     moments = GroupMoments.from_data(X, groups, folds=10)
-    fitted = FairPCACV(2).fit_moments(moments)
+    fitted = FairPCACV(2).fit(moments)
     assert fitted.stop_ > 0
     found = audit(FairPCACV(2), moments, **QUICK)
     fixed = audit(FairPCA(2, alpha=fitted.alpha_), moments, **QUICK)

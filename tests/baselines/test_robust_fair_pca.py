@@ -27,7 +27,7 @@ def test_attributes_are_what_they_say():
 def test_alpha_is_the_weighting_it_is_optimal_for():
     X, groups = made()
     moments = GroupMoments.from_data(X, groups)
-    robust = RobustFairPCA(2, radius=2.0).fit_moments(moments)
+    robust = RobustFairPCA(2, radius=2.0).fit(moments)
     shares = robust.group_sizes_ / robust.group_sizes_.sum()
     A, B = (robust.groups_.tolist().index(g) for g in (robust.privileged_group_,
                                                        robust.harmed_group_))  # fmt: skip

@@ -122,7 +122,7 @@ def test_no_subset_beats_fair_pca_in_both_objectives(diabetes):
     [(4, 0.036, 8.948), (5, 0.0097, 8.060), (6, 1.2e-4, 7.101), (7, 1.0e-8, 5.882)],
 )
 def test_known_points_on_tcred(tcred_moments, r, fairness, error):
-    fair = SubsetFairPCA(r).fit_moments(tcred_moments)
+    fair = SubsetFairPCA(r).fit(tcred_moments)
     assert fair.disparity_**2 == pytest.approx(fairness, rel=2e-2)
     assert round(fair.reconstruction_error_, 3) == error
 

@@ -136,18 +136,6 @@ def test_the_fit_command_of_a_page_can_be_typed(people, tmp_path):
     assert cost == pytest.approx(0.005, rel=1e-3)
 
 
-def test_the_python_of_a_page_gives_the_same_figures(people, tmp_path):
-    options = ["-g", "sex", "--features", "x0,x1,x2,x3,x4", "-r", "3", "--seed", "4"]
-    options += ["--small-gap", "0.9", "--judge-from", "40"]
-    found = numbers("report", people / "gap.csv", *options, "-o", "p.html", cwd=tmp_path)
-    names = {}
-    exec(found["origin"]["code"], names)
-    assert names["result"].to_dict()["verdict"] == found["verdict"]
-    crossed = numbers("audit", "-g", "sex,age_group", "-r", "2", "--cv", "0", cwd=tmp_path)
-    exec(crossed["origin"]["code"], names)
-    assert names["result"].to_dict()["verdict"] == crossed["verdict"]
-
-
 def test_audit_and_report_say_the_same(people, tmp_path, usual):
     found = numbers("report", people / "gap.csv", *USUAL, "-o", "p.html", cwd=tmp_path)
     for part in ("verdict", "groups", "provenance", "fit"):
@@ -220,9 +208,6 @@ def test_a_saved_model_is_judged_as_it_is(people, tmp_path):
     same = fairpca.audit_model(model, pd.DataFrame(X, columns=[f"x{j}" for j in range(5)]), sex)
     assert found["verdict"]["gap"] == pytest.approx(same.verdict.gap._asdict())
     assert found["provenance"]["fitted_here"] is False
-    names = {}
-    exec(found["origin"]["code"].replace("m.safetensors", str(tmp_path / "m.safetensors")), names)
-    assert names["result"].verdict.gap == pytest.approx(same.verdict.gap)
     run("report", people / "gap.csv", "--model", "m.safetensors", cwd=tmp_path)
     assert "a model judged as it is" in (tmp_path / "report.html").read_text("utf-8")
     gate = ["audit", people / "even.csv", "--model", "m.safetensors", "--fail-above"]
@@ -255,9 +240,6 @@ def test_the_pca_that_people_have_is_judged_by_its_weights(people, tmp_path):
         for group in found["groups"]:
             own = errors[sex == group["label"]].mean()
             assert group["baseline"]["error"] == pytest.approx(own)
-    names = {}
-    exec(found["origin"]["code"].replace("w.csv", str(tmp_path / "w.csv")), names)
-    assert names["result"].verdict.gap == pytest.approx([*found["verdict"]["gap"].values()])
 
 
 @pytest.mark.parametrize(

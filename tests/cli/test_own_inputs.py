@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from helpers.command import fails, run
 
-import fairpca
-
 pytest.importorskip("pyarrow", reason="the command line needs the cli extra")
 pytest.importorskip("click")
 
@@ -80,18 +78,6 @@ def test_transform_does_not_replace_its_model(folder):
 def test_report_tells_two_names_of_one_file(folder):
     assert "both name" in fails("report", "hard.csv", "-g", "sex", "-o", "r.html", "--json",
                                 "in/../r.html", cwd=folder)  # fmt: skip
-
-
-def test_the_library_does_not_replace_its_input(folder):
-    before = (folder / "hard.csv").read_bytes()
-    fair = fairpca.FairPCA(1).fit_files(folder / "in", sensitive_features="sex")
-    for out in (folder / "hard.csv", folder / "in" / "scores.csv"):
-        with pytest.raises(ValueError, match="read"):
-            fair.transform_files(folder / "in", out)
-        with pytest.raises(ValueError, match="read"):
-            fair.save(out)
-    assert (folder / "hard.csv").read_bytes() == before
-    fair.save(folder / "m.safetensors")
 
 
 @pytest.mark.parametrize(

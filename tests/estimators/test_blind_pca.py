@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +11,7 @@ from scipy.linalg import null_space
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 
-from fairpca import BlindPCA, FairPCA, FairPCACV, FairPLS, GroupMoments, load_model
+from fairpca import BlindPCA, FairPLS, GroupMoments, load_model
 from fairpca.metrics import group_separation
 
 NOTIONS = ["demographic_parity", "equal_opportunity", "equalized_odds"]
@@ -128,26 +126,11 @@ def test_covariances_of_more_groups_differ_less():
     assert more.hidden_directions_.shape == (2 + 4, 8)
 
 
-def test_fair_errors_inside_the_complement():
-    X, groups, _ = people((90, 60))
-    plain = BlindPCA(3).fit(X, sensitive_features=groups)
-    blind = BlindPCA(3, fair=FairPCA(constraint="parity")).fit(X, sensitive_features=groups)
-    assert blind.status_ == "parity reached"
-    assert np.ptp(blind.group_errors_) < 1e-10 * blind.group_errors_.max()
-    assert np.ptp(plain.group_errors_) > 1e-2 * plain.group_errors_.max()
-    assert blind.mean_gap_ == pytest.approx(0, abs=1e-20)
-    assert abs(blind.duality_gap_) < 1e-10 * blind.reconstruction_error_
-    assert blind.reconstruction_error_ > plain.reconstruction_error_
-    residual = X - blind.inverse_transform(blind.transform(X))
-    errors = [np.mean(np.sum(residual[groups == g] ** 2, axis=1)) for g in blind.groups_]
-    np.testing.assert_allclose(blind.group_errors_, errors, rtol=1e-10)
-
-
 def ways_in(X, groups, y, folder):
     frame = pd.DataFrame(X, columns=list("abcdefgh"))
     yield "frame", lambda blind: blind.fit(frame, y, sensitive_features=groups)
     moments = GroupMoments.from_data(X, groups, target=y)
-    yield "moments", lambda blind: blind.fit_moments(moments)
+    yield "moments", lambda blind: blind.fit(moments)
 
     def in_blocks(blind):
         for rows in np.array_split(np.argsort(groups, kind="stable"), 7):
@@ -155,9 +138,6 @@ def ways_in(X, groups, y, folder):
         return blind
 
     yield "blocks", in_blocks
-    path = folder / "people.csv"
-    frame.assign(group=groups, y=y).to_csv(path, index=False, float_format="%.17g")
-    yield "files", lambda blind: blind.fit_files(path, sensitive_features="group", target="y")
     weighted = np.vstack([X, X[:50]]), np.r_[y, y[:50]], np.r_[groups, groups[:50]]
     weights = np.r_[np.full(50, 0.25), np.ones(len(X) - 50), np.full(50, 0.75)]
     yield (
@@ -193,9 +173,7 @@ def test_dask_columns_and_arrays():
 
 
 @pytest.mark.parametrize(
-    "params",
-    [{}, {"notion": "equalized_odds"}, {"max_mean_gap": 0.5}, {"fair": FairPCA()}],
-    ids=str,
+    "params", [{}, {"notion": "equalized_odds"}, {"max_mean_gap": 0.5}], ids=str
 )
 def test_very_many_features(params, monkeypatch):
     X, groups, y = people((90, 60), d=40)
@@ -264,9 +242,7 @@ def test_as_many_components_as_are_left():
     assert (fraction.group_explained_variance_ratio_ >= 0.3).all()
 
 
-@pytest.mark.parametrize(
-    "params", [{"notion": "equal_opportunity"}, {"fair": FairPCA(constraint="parity")}], ids=str
-)
+@pytest.mark.parametrize("params", [{"notion": "equal_opportunity"}], ids=str)
 def test_models_come_back(params, tmp_path):
     pytest.importorskip("safetensors", reason="needs the model extra")
     X, groups, y = people((90, 60))
@@ -295,10 +271,6 @@ BAD = [
     ({"hide_covariances": 2, "keep_covariances": 0.5}, {}, "pass one of them"),
     ({"max_mean_gap": -1.0}, {}, "max_mean_gap.*Got -1.0 instead"),
     ({"notion": "parity"}, {}, "notion.*Got 'parity' instead"),
-    ({"fair": True}, {}, "fair.*Got True instead"),
-    ({"fair": FairPCA(3)}, {}, r"sets n_components=3, which has no effect inside"),
-    ({"fair": FairPCACV()}, {}, r"sets cv=10, which has no effect inside"),
-    ({"fair": FairPCA(), "max_mean_gap": 1.0}, {}, "pass one of them"),
     (ODDS, {"y": None}, r"requires y to be passed.*fit\(X, y, sensitive_features=groups\)"),
     (ODDS, {"y": lambda y: np.linspace(0, 1, len(y))}, r"numbers that are not classes"),
     (ODDS, {"y": lambda y: np.where(y == "yes", np.nan, 1.0)}, r"y has .* missing .*y\[known\]"),
@@ -355,13 +327,6 @@ def in_every_way(estimator, X, y, groups, folder):
         return model.transform(X)
 
     yield in_blocks
-    frame = pd.DataFrame(X, columns=list("abcdefgh")).assign(group=groups, y=y)
-    frame.to_csv(folder / "people.csv", index=False)
-    frame.to_parquet(folder / "people.parquet")
-    for name in ("people.csv", "people.parquet"):
-        yield partial(
-            clone(estimator).fit_files, folder / name, sensitive_features="group", target="y"
-        )
     da = pytest.importorskip("dask.array", reason="needs the dask extra")
     chunks, outcomes = da.from_array(X, chunks=(110, 8)), da.from_array(y, chunks=110)
     yield lambda: clone(estimator).fit(chunks, outcomes, sensitive_features=groups)
@@ -409,9 +374,9 @@ def test_moments_without_outcomes_are_refused_where_they_count():
     X, groups, y = people()
     moments = GroupMoments.from_data(X, groups)
     with pytest.raises(ValueError, match=r"GroupMoments.from_data\(X, groups, target=y\)"):
-        BlindPCA(2, notion="equalized_odds").fit_moments(moments)
+        BlindPCA(2, notion="equalized_odds").fit(moments)
     with pytest.raises(ValueError, match="none and classes"):
         moments.update(X, groups, target=y)
-    blind = BlindPCA(2).fit_moments(GroupMoments.from_data(X, groups, target=y))
-    expected = BlindPCA(2).fit_moments(moments)
+    blind = BlindPCA(2).fit(GroupMoments.from_data(X, groups, target=y))
+    expected = BlindPCA(2).fit(moments)
     np.testing.assert_allclose(blind.components_, expected.components_, atol=1e-9)

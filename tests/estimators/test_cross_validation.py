@@ -344,10 +344,10 @@ def test_the_same_in_memory_and_in_blocks(helped):
     for start in range(0, len(X), 70):
         rows = slice(start, start + 70)
         moments.update(X[rows], g[rows], folds=FOLDS, fold_seed=3)
-    blocks = FairPCACV(2, cv=FOLDS).fit_moments(moments)
+    blocks = FairPCACV(2, cv=FOLDS).fit(moments)
     np.testing.assert_allclose(blocks.held_out_changes_, fitted.held_out_changes_, rtol=1e-8)
     np.testing.assert_allclose(blocks.components_, fitted.components_, atol=1e-8)
-    again = FairPCACV(2, cv=FOLDS).fit_moments(fitted.moments_)
+    again = FairPCACV(2, cv=FOLDS).fit(fitted.moments_)
     np.testing.assert_allclose(again.held_out_changes_, fitted.held_out_changes_, rtol=1e-8)
 
 
@@ -382,42 +382,6 @@ def test_sorted_rows_do_no_harm(helped):
     np.testing.assert_allclose(
         in_order.held_out_group_errors_, shuffled.held_out_group_errors_, rtol=0.02
     )
-
-
-def test_files_in_batches_of_any_size(helped, tmp_path):
-    pytest.importorskip("pyarrow")
-    import pyarrow as pa
-    from pyarrow import parquet as pq
-
-    X, g = helped
-    columns = {f"x{j}": column for j, column in enumerate(X.T)}
-    table = pa.table({**columns, "sex": g})
-    fits = []
-    for size in (600, 47):
-        path = tmp_path / f"{size}" / "people.parquet"
-        path.parent.mkdir()
-        pq.write_table(table, path, row_group_size=size)
-        fits.append(FairPCACV(2, cv=FOLDS).fit_files(path, sensitive_features="sex"))
-    one, many = fits
-    assert one.held_out_changes_.any()
-    np.testing.assert_allclose(one.held_out_changes_, many.held_out_changes_, rtol=1e-8)
-    assert one.groups_.tolist() == ["a", "b"]
-    assert one.feature_names_in_.tolist() == list(columns)
-
-
-def test_crossed_columns_of_files(helped, tmp_path):
-    pytest.importorskip("pyarrow")
-    X, g = helped
-    path = tmp_path / "people.csv"
-    lines = [f"{','.join(map(str, x))},{s},x" for x, s in zip(X, g, strict=True)]
-    path.write_text("\n".join(["a,b,c,d,e,f,sex,race", *lines]))
-    moments = GroupMoments.from_files(path, sensitive_features=["sex", "race"], folds=4)
-    plain = GroupMoments.from_files(path, sensitive_features=["sex", "race"])
-    assert moments.groups.tolist() == plain.groups.tolist()
-    assert moments.n_folds == 4
-    in_memory = FairPCACV(2, cv=4).fit(X, sensitive_features=g)
-    from_files = FairPCACV(2, cv=4).fit_moments(moments)
-    np.testing.assert_allclose(from_files.held_out_changes_, in_memory.held_out_changes_, rtol=1e-8)
 
 
 def test_dask(helped):
@@ -486,13 +450,11 @@ def test_refused(helped, parameters, match):
 def test_refused_sources(helped, monkeypatch):
     X, g = helped
     with pytest.raises(ValueError, match="folds"):
-        FairPCACV(2, cv=5).fit_moments(GroupMoments.from_data(X, g))
+        FairPCACV(2, cv=5).fit(GroupMoments.from_data(X, g))
     with pytest.raises(ValueError, match="these moments have 7 folds; pass cv=7"):
-        FairPCACV(2, cv=5).fit_moments(GroupMoments.from_data(X, g, folds=7))
+        FairPCACV(2, cv=5).fit(GroupMoments.from_data(X, g, folds=7))
     with pytest.raises(ValueError, match="cv=7"):
-        FairPCACV(2, cv=10).fit_moments(GroupMoments.from_data(X, g, folds=7))
-    with pytest.raises(ValueError, match="needs all rows at once"):
-        FairPCACV(2, cv=StratifiedKFold(3)).fit_files("people.csv", sensitive_features="sex")
+        FairPCACV(2, cv=10).fit(GroupMoments.from_data(X, g, folds=7))
     assert not hasattr(FairPCACV(2), "partial_fit")
     with pytest.raises(AttributeError, match="partial_fit"):
         FairPCACV(2).partial_fit(X, sensitive_features=g)
@@ -517,7 +479,7 @@ def test_refused_sources(helped, monkeypatch):
 
 def test_moments_with_folds_fit_without_cv(helped):
     X, g = helped
-    fair = FairPCA(2).fit_moments(GroupMoments.from_data(X, g, folds=3))
+    fair = FairPCA(2).fit(GroupMoments.from_data(X, g, folds=3))
     plain = FairPCA(2).fit(X, sensitive_features=g)
     np.testing.assert_allclose(fair.components_, plain.components_, atol=1e-9)
     assert not hasattr(fair, "held_out_changes_")
@@ -526,7 +488,7 @@ def test_moments_with_folds_fit_without_cv(helped):
 def test_a_group_may_be_missing_from_a_fold():
     X, g = make_groups((90, 12))
     folds = np.where(g == "g1", np.arange(len(g)) % 2, np.arange(len(g)) % 4)
-    fair = FairPCACV(2, cv=4).fit_moments(GroupMoments.from_data(X, g, folds=folds))
+    fair = FairPCACV(2, cv=4).fit(GroupMoments.from_data(X, g, folds=folds))
     assert np.isfinite(fair.held_out_changes_interval_).all()
 
 

@@ -191,7 +191,7 @@ def test_weights_count_rows():
 def test_moments_and_blocks_give_the_same():
     X, groups = people()
     whole = FairColumns(3).fit(X, sensitive_features=groups)
-    by_moments = FairColumns(3).fit_moments(GroupMoments.from_data(X, groups))
+    by_moments = FairColumns(3).fit(GroupMoments.from_data(X, groups))
     by_blocks = FairColumns(3)
     for rows in (slice(0, 100), slice(100, None)):
         by_blocks.partial_fit(X[rows], sensitive_features=groups[rows])
@@ -282,9 +282,9 @@ def test_an_audit_tries_all_of_many_subsets_once():
     numbers = []
 
     class Counted(FairColumns):
-        def fit_moments(self, moments):
+        def fit(self, *args, **kwargs):
             numbers.append(self.max_subsets)
-            return super().fit_moments(moments)
+            return super().fit(*args, **kwargs)
 
     X, groups = people(d=5)
     audit(Counted(2), X, groups, cv=3)

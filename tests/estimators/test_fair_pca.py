@@ -233,10 +233,10 @@ def test_fraction_skips_ranks_that_cannot_do(params, seed, monkeypatch):
         return solve(problem, operand, rank, tol)
 
     monkeypatch.setattr(base, "solve", counted)
-    quick = FairPCA(0.85, **params).fit_moments(moments)
+    quick = FairPCA(0.85, **params).fit(moments)
     n_quick = len(solved)
     for rank in range(1, 25):
-        slow = FairPCA(rank, **params).fit_moments(moments)
+        slow = FairPCA(rank, **params).fit(moments)
         if slow.group_explained_variance_ratio_.min() >= 0.85 - 1e-12:
             break
     assert quick.n_components_ == rank
@@ -259,21 +259,23 @@ def test_none_keeps_everything(two_groups):
     assert fit(X[:4], ["a", "b", "a", "b"]).n_components_ == 4
 
 
-def test_fit_moments_is_fit(two_groups):
+def test_a_fit_to_moments_is_a_fit_to_their_rows(two_groups):
     X, groups = two_groups
     whole = fit(X, groups, 2)
     moments = GroupMoments.from_data(X[:70], groups[:70]).merge(
         GroupMoments.from_data(X[70:], groups[70:])
     )
-    merged = FairPCA(2).fit_moments(moments)
+    merged = FairPCA(2).fit(moments)
     np.testing.assert_allclose(merged.components_, whole.components_, atol=1e-9)
     assert merged.n_features_in_ == 6
     frame = pd.DataFrame(X, columns=list("abcdef"))
-    named = FairPCA(2).fit_moments(GroupMoments.from_data(frame, groups))
+    named = FairPCA(2).fit(GroupMoments.from_data(frame, groups))
     assert named.feature_names_in_.tolist() == list("abcdef")
     np.testing.assert_allclose(named.transform(frame), merged.transform(X), atol=1e-9)
-    with pytest.raises(TypeError, match=r"GroupMoments.from_data\(X, groups\)"):
-        FairPCA(2).fit_moments(X)
+    with pytest.raises(ValueError, match="hold the sensitive_features of their rows"):
+        FairPCA(2).fit(moments, sensitive_features=groups)
+    with pytest.raises(TypeError, match="merge moments"):
+        FairPCA(2).partial_fit(moments)
 
 
 @pytest.mark.parametrize(
@@ -403,7 +405,7 @@ def test_infeasible_parity_warns_once():
     assert [w.category for w in caught] == [ParityInfeasibleWarning, LevellingDownWarning]
     assert caught[0].filename == __file__
     with pytest.warns(LevellingDownWarning), pytest.warns(ParityInfeasibleWarning) as caught:
-        FairPCA(1, constraint="parity").fit_moments(fair.moments_)
+        FairPCA(1, constraint="parity").fit(fair.moments_)
     assert caught[0].filename == __file__
     assert fair.status_ == "parity infeasible at this rank"
     assert fair.alpha_ == 0

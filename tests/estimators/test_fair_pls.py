@@ -242,17 +242,12 @@ def ways_in(X, groups, y, folder, numbers):
         return pls
 
     yield "blocks", in_blocks
-    path = folder / "people.csv"
-    frame.assign(group=groups, y=y).to_csv(path, index=False, float_format="%.17g")
-    yield "files", lambda pls: pls.fit_files(path, sensitive_features="group", target="y")
-    named = {"sensitive_features": "group", "target": "y", "features": NAMES}
-    yield "columns", lambda pls: pls.fit_files(path, **named)
     if numbers:
         joint = GroupMoments.from_data(np.column_stack([y, X]), groups)
-        yield "moments", lambda pls: pls.fit_moments(joint, target=0)
+        yield "moments", lambda pls: pls.fit(joint, y=0)
     else:
         cells = GroupMoments.from_data(X, groups, target=y)
-        yield "moments", lambda pls: pls.fit_moments(cells)
+        yield "moments", lambda pls: pls.fit(cells)
 
 
 @pytest.mark.parametrize("kind", ["two", "numbers"])
@@ -367,24 +362,19 @@ def test_refusals(params, change, message):
         )
 
 
-def test_whole_numbers_are_never_taken_for_classes_unasked(tmp_path):
+def test_whole_numbers_are_never_taken_for_classes_unasked():
     X, groups, y = people("numbers")
     counts = np.round(5 * y).astype(int)
     expected = FairPLS(2, notion=None).fit(X, counts + 1e-9, sensitive_features=groups)
-    frame = pd.DataFrame(X, columns=NAMES).assign(group=groups, visits=counts)
-    frame.to_csv(tmp_path / "people.csv", index=False, float_format="%.17g")
     cells = GroupMoments.from_data(X, groups, target=counts)
     for fit in (
-        lambda pls: pls.fit_files(
-            tmp_path / "people.csv", sensitive_features="group", target="visits"
-        ),
         lambda pls: pls.partial_fit(X, counts, sensitive_features=groups).transform(X),
-        lambda pls: pls.fit_moments(cells),
+        lambda pls: pls.fit(cells),
     ):
         with pytest.raises(ValueError, match="target_type='numbers'"):
             fit(FairPLS(2, notion=None))
     numbers = FairPLS(2, notion=None, target_type="numbers")
-    numbers.fit_files(tmp_path / "people.csv", sensitive_features="group", target="visits")
+    numbers.fit(X, counts, sensitive_features=groups)
     np.testing.assert_allclose(numbers.components_, expected.components_, atol=1e-6)
     classes = FairPLS(2, notion=None, target_type="classes").fit(
         X, counts, sensitive_features=groups
@@ -406,17 +396,17 @@ def test_blocks_that_contradict_each_other():
     numbers = FairPLS(2, notion=None).partial_fit(X, y, sensitive_features=groups)
     numbers.partial_fit(X, np.round(y), sensitive_features=groups)
     assert numbers.classes_ is None
-    with pytest.raises(ValueError, match=r"fit_moments\(moments, target=-1\)"):
-        FairPLS(2, notion=None).fit_moments(GroupMoments.from_data(X, groups))
+    with pytest.raises(ValueError, match=r"fit\(moments, y=-1\)"):
+        FairPLS(2, notion=None).fit(GroupMoments.from_data(X, groups))
     with pytest.raises(ValueError, match="'z' is not a column"):
-        FairPLS(2, notion=None).fit_moments(GroupMoments.from_data(X, groups), target="z")
+        FairPLS(2, notion=None).fit(GroupMoments.from_data(X, groups), y="z")
 
 
 def test_moments_without_classes_are_refused():
     X, groups = np.random.default_rng(0).normal(size=(40, 3)), np.repeat(["a", "b"], 20)
     moments = GroupMoments.from_data(X, groups, folds=5)
     with pytest.raises(ValueError, match="y"):
-        FairPLS(2).fit_moments(moments)
+        FairPLS(2).fit(moments)
 
 
 def redundant(d, seed=0, sizes=(40, 30, 20)):

@@ -19,13 +19,13 @@ from fairpca import (
     FairPCA,
     FairPLS,
     GroupMoments,
-    MinMaxPCA,
     WelfarePCA,
     audit,
     audit_model,
     tradeoff_path,
 )
 from fairpca.baselines import RobustFairPCA
+from fairpca.exceptions import quietly
 from fairpca.metrics import (
     classifier_outcomes,
     group_reconstruction_errors,
@@ -49,7 +49,7 @@ def test_a_continuous_column_is_refused_with_the_first_block():
     X, age = rng.normal(size=(300, 3)), rng.uniform(16, 90, 300)
     with pytest.raises(ValueError, match="continuous"):
         FairPCA(2).partial_fit(X, sensitive_features=age)
-    BlindPCA(2).partial_fit(X[:40], sensitive_features=age[:40])
+    FairPCA(2, tol=1).partial_fit(X[:40], sensitive_features=age[:40])
     merging = BlindPCA(1, min_group_size=20, small_groups="merge")
     merging.partial_fit(X, sensitive_features=np.where(age > 40, age.round(1), 0))
 
@@ -72,33 +72,54 @@ def test_a_continuous_column_is_refused_without_an_estimator():
     assert len(moments.groups) == 60
 
 
-def test_many_labels_are_compared_when_somebody_insists():
+def test_many_strings_are_groups():
     X, _ = make_groups((120, 120), d=4)
-    names = np.array([f"ward {i:02d}" for i in np.arange(240) % 60])
-    with pytest.raises(ValueError, match=r"60 different labels.*max_groups=60"):
-        MinMaxPCA(2, tol=0.1).fit(X, sensitive_features=names)
-    for use in (GroupMoments.from_data, partial(tradeoff_path, n_components=2)):
-        with pytest.raises(ValueError, match="max_groups=60"):
-            use(X, names)
-    moments = GroupMoments.from_data(X, names, max_groups=60)
-    with pytest.raises(ValueError, match="max_groups=60"):
-        MinMaxPCA(2, tol=0.1).fit_moments(moments)
-    fair = WelfarePCA(2, inequality_aversion=0, max_groups=60).fit(X, sensitive_features=names)
-    assert len(fair.groups_) == 60
-    with pytest.raises(ValueError, match="max_groups=60"):
-        WelfarePCA(2, max_groups=59).fit(X, sensitive_features=names)
+    states = np.array([f"state {i:02d}" for i in np.arange(240) % 51])
+    for fit in (
+        lambda: WelfarePCA(2, inequality_aversion=0).fit(X, sensitive_features=states),
+        lambda: WelfarePCA(2, inequality_aversion=0).fit(GroupMoments.from_data(X, states)),
+    ):
+        assert len(fit().groups_) == 51
+    blocks = WelfarePCA(2, inequality_aversion=0)
+    for rows in np.array_split(np.arange(240), 4):  # in each of them most states occur once
+        blocks.partial_fit(X[rows], sensitive_features=states[rows])
+    assert len(blocks.groups_) == 51
 
 
-def test_more_groups_than_allowed_need_not_look_continuous():
+def test_names_of_rows_are_no_groups():
     X, _ = make_groups((120, 120), d=4)
-    with pytest.raises(ValueError, match=r"12 different labels.*more than 10.*max_groups=12"):
-        FairPCA(2, max_groups=10).fit(X, sensitive_features=np.arange(240) % 12)
-    with pytest.raises(ValueError, match=r"looks continuous.* or pass groups as text"):
+    ids = np.array([f"person {i:03d}" for i in range(240)])
+    ids[:60] = ids[60:120]
+    for use in (
+        GroupMoments.from_data,
+        partial(tradeoff_path, n_components=2),
+        lambda X, groups: FairPCA(2).fit(X, sensitive_features=groups),
+        lambda X, groups: FairPCA(2).partial_fit(X, sensitive_features=groups).transform(X),
+    ):
+        with pytest.raises(ValueError, match=r"180 different labels .* most of them occur once"):
+            use(X, ids)
+    few = np.where(np.arange(240) < 200, "common", ids)
+    with quietly():
+        merged = FairPCA(2, min_group_size=2, small_groups="merge")
+        assert len(merged.fit(X, sensitive_features=few).groups_) == 2
+        two_alone = np.where(np.arange(240) < 238, "common", ids)
+        assert len(FairPCA(1).fit(X, sensitive_features=two_alone).groups_) == 3
+
+
+def test_what_is_no_group_in_an_audit():
+    X, _ = make_groups((120, 120), d=4)
+    with pytest.raises(ValueError, match=r"looks continuous.*pass strings"):
         audit(PCA(2), X, np.arange(240) % 60)
-    with pytest.raises(ValueError, match=r"FairPCA\(2, max_groups=60\)"):
-        audit(PCA(2), X, (np.arange(240) % 60).astype(str))
     with pytest.raises(ValueError, match="none of the 240 groups has two rows"):
         audit(PCA(2), X, np.arange(240).astype(str))
+
+
+def test_a_number_of_many_rows_is_a_group():
+    """A few rows with numbers of their own do not make the others continuous."""
+    X, _ = make_groups((30, 30), d=4)
+    with quietly():
+        fair = FairPCA(1, tol=1).fit(X, sensitive_features=np.r_[0, 1, 2, np.full(57, 3)])
+    assert fair.group_sizes_.tolist() == [1, 1, 1, 57]
 
 
 def test_few_numbers_are_groups():
@@ -196,8 +217,6 @@ def test_forgotten_groups():
     made = make_pipeline(FairPLS(2), LogisticRegression())
     with pytest.raises(TypeError, match=r"fit\(X, y, fairpls__sensitive_features=groups\)"):
         made.fit(X, y)
-    with pytest.raises(TypeError, match=r"fit_files.* missing .*'sensitive_features'"):
-        FairPCA(2).fit_files("people.csv")
     with pytest.raises(TypeError, match="sensitive_features=y"):
         FairPCA(2).fit(X, groups)
 

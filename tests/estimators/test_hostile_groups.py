@@ -229,27 +229,6 @@ def test_held_out_errors_within_a_budget_that_nothing_can_exceed(option, k):
 
 
 @QUIET
-@pytest.mark.parametrize("relative_errors", [False, True])
-@pytest.mark.parametrize("seed", range(10))
-def test_an_error_budget_is_kept_among_ties_where_means_are_hidden(seed, relative_errors):
-    # The harmed group's leading variances are tied; a last column tells the groups apart.
-    rng = np.random.default_rng(seed)
-    d = int(rng.integers(4, 8))
-    tied = np.where(np.arange(d) < int(rng.integers(3, d + 1)), 5.0, rng.integers(0, 4, d))
-    X, groups = groups_with(rng.uniform(0, 3, d), tied)
-    X = np.column_stack([X, groups + rng.choice([-0.01, 0.01], len(groups))])
-    budget = float(rng.choice([0.001, 0.01, 0.1]))
-    fair = FairPCA(
-        constraint="no_worse", max_error_increase=budget, relative_errors=relative_errors
-    )
-    plain = BlindPCA(2, fair=FairPCA(alpha=1.0, relative_errors=relative_errors))
-    plain.fit(X, sensitive_features=groups)
-    blind = BlindPCA(2, fair=fair).fit(X, sensitive_features=groups)
-    assert blind.reconstruction_error_ <= (1 + budget) * plain.reconstruction_error_ * (1 + 1e-9)
-    assert abs(blind.disparity_) <= abs(plain.disparity_) + 1e-9
-
-
-@QUIET
 @pytest.mark.parametrize("seed", [11, 26])
 def test_a_disparity_budget_takes_few_decompositions(seed):
     # No projection attains the bound here, on the whole way to the budget.

@@ -47,6 +47,6 @@ def moments(hidden):
     ids=repr,
 )
 def test_an_eigenvector_that_the_basis_could_miss_is_kept(estimator, moments, hidden):
-    estimator.fit_moments(moments)
+    estimator.fit(moments)
     assert float(np.sum((estimator.components_ @ hidden) ** 2)) == pytest.approx(1.0)
     assert estimator.duality_gap_ <= 1e-9 * estimator.reconstruction_error_

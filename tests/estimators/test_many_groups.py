@@ -7,6 +7,7 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.data import make_groups
 from helpers.inside import (
     FairProblem,
     _solvers,
@@ -17,6 +18,7 @@ from helpers.inside import (
 )
 from helpers.many_groups import ESTIMATORS, QUIET, SIZES, open_gap, several
 from sklearn.base import clone
+from stress.oracles import Moments, Relaxation
 
 from fairpca import (
     DualityGapWarning,
@@ -157,13 +159,13 @@ def real_solvers():
 def test_two_groups_of_the_paper_as_the_exact_solver_has_them(real_solvers, name, rank):
     moments, spaces = real_solvers(name, rank)
     unit = 1e-8 * spaces.traces.max()
-    exact = FairPCA(rank, constraint="no_worse").fit_moments(moments)
+    exact = FairPCA(rank, constraint="no_worse").fit(moments)
     dual = solve_spread(spaces, FairProblem(constraint="no_worse"))
     np.testing.assert_allclose(dual.errors, exact.group_errors_, atol=unit)
-    exact = FairPCA(rank, constraint="parity").fit_moments(moments)
+    exact = FairPCA(rank, constraint="parity").fit(moments)
     dual = solve_spread(spaces, FairProblem())
     np.testing.assert_allclose(dual.errors, exact.group_errors_, atol=unit)
-    exact = MinMaxPCA(rank).fit_moments(moments)
+    exact = MinMaxPCA(rank).fit(moments)
     dual = solve_worst(spaces, "loss")
     np.testing.assert_allclose(dual.value, exact.group_losses_.max(), atol=unit)
 
@@ -253,7 +255,7 @@ def test_infeasible_parity_is_said_aloud():
 
 def test_worst_case_is_the_least_worst_case():
     X, groups = several()
-    worst = MinMaxPCA(2, criterion="error").fit(X, sensitive_features=groups)
+    worst = MinMaxPCA(2, criterion="error", center="overall").fit(X, sensitive_features=groups)
     assert worst.group_weights_.sum() == pytest.approx(1.0)
     for other in (FairPCA(2), MinMaxPCA(2), MinMaxPCA(2, criterion="variance")):
         other.fit(X, sensitive_features=groups)
@@ -322,3 +324,28 @@ def test_efficient_fairness_has_two_gaps(tmp_path):
     assert load_model(tmp_path / "fair.safetensors").error_gap_ == fair.error_gap_
     two = FairPCA(2).fit(X, sensitive_features=groups == groups[0])
     assert not hasattr(two, "error_gap_")
+
+
+@QUIET
+@pytest.mark.parametrize(
+    "options", [{}, {"max_error_increase": 0.02}, {"max_group_increase": 0.05}], ids=str
+)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_gap_of_efficient_fits_is_about_the_largest_error_of_the_groups_compared(seed, options):
+    """Ignored groups count in the overall error only: of that ``error_gap_`` speaks."""
+    X, groups = make_groups((90, 60, 70, 20), seed=seed)
+    ignoring = {"min_group_size": 30, "small_groups": "ignore"}
+    fair = FairPCA(2, **options, **ignoring).fit(X, sensitive_features=groups)
+    relaxed = Relaxation(Moments.of_rows(X, groups), 2, compared=fair.group_sizes_ >= 30)
+    worst = float(fair.group_errors_[:3].max())
+    limits = []
+    if "max_error_increase" in options:
+        limits.append((relaxed.overall, 1.02 * fair.pca_reconstruction_error_))
+    if "max_group_increase" in options:
+        limits += zip(np.eye(4, 6)[:3], 1.05 * fair.pca_group_errors_, strict=False)
+    low, high = (value * relaxed.scale for value in relaxed.least(relaxed.worst, *limits))
+    assert worst - fair.duality_gap_ <= high * (1 + 1e-7)
+    assert worst >= low * (1 - 1e-7)
+    limits.append((relaxed.worst, worst))
+    high = relaxed.least(relaxed.overall, *limits)[1] * relaxed.scale
+    assert fair.reconstruction_error_ - fair.error_gap_ <= high * (1 + 1e-7)

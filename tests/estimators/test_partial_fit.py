@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from helpers.data import make_groups
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from fairpca import FairPCA, ParityInfeasibleWarning
 from fairpca.baselines import RobustFairPCA
@@ -56,14 +58,29 @@ def test_rows_that_allow_no_fit_yet(two_groups):
     assert not hasattr(FairPCA(2), "components_")
 
 
-def test_results_that_no_longer_hold_are_gone(two_groups):
-    """A third group that the estimator cannot compare leaves no results of the first two."""
+def test_only_rows_that_are_missing_may_wait(two_groups):
+    """A block that no further rows can mend is refused, and changes nothing."""
     X, groups = two_groups
     robust = RobustFairPCA(2).partial_fit(X, sensitive_features=groups)
-    robust.partial_fit(X, sensitive_features=["other"] * len(X))
-    assert not hasattr(robust, "components_")
+    before = vars(robust).copy()
     with pytest.raises(ValueError, match="compares two groups"):
-        robust.transform(X)
+        robust.partial_fit(X, sensitive_features=["other"] * len(X))
+    assert vars(robust) == before
+    new = FairPCA(50)
+    with pytest.raises(ValueError, match="n_components=50"):
+        new.partial_fit(X, sensitive_features=groups)
+    assert vars(new) == vars(FairPCA(50))
+    waiting = FairPCA(2, min_group_size=10).partial_fit(X, sensitive_features=groups)
+    waiting.partial_fit(X[:1], sensitive_features=["other"])  # more of them may come
+    with pytest.raises(NotFittedError):
+        check_is_fitted(waiting)
+    with pytest.raises(ValueError, match="min_group_size"):
+        waiting.transform(X)
+    assert waiting.partial_fit(X[:9], sensitive_features=["other"] * 9).n_samples_ == len(X) + 10
+
+
+def test_results_of_an_earlier_fit_are_gone(two_groups):
+    X, groups = two_groups
     three = np.array([f"{label}{i % 2}" for i, label in enumerate(groups)])
     fair = FairPCA(2).fit(X, sensitive_features=three)
     assert hasattr(fair, "error_gap_")

@@ -39,7 +39,7 @@ def case(request, reference_folder):
 
 def fit(moments, row, **options):
     with quietly():
-        return FairPCA(int(row["r"]), **options).fit_moments(moments)
+        return FairPCA(int(row["r"]), **options).fit(moments)
 
 
 def errors_as_published(fair, first):

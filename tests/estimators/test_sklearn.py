@@ -192,5 +192,5 @@ def test_repr_shows_what_was_chosen():
 
 def test_partial_fit_takes_part_in_routing():
     request = FairPCA().get_metadata_routing().partial_fit.requests
-    assert request == {"sensitive_features": True, "sample_weight": True}
+    assert request == {"sensitive_features": True, "sample_weight": True, "units": True}
     assert isinstance(GroupMoments(), GroupMoments)

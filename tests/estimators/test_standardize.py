@@ -72,7 +72,7 @@ def test_it_is_a_scaler_before_the_estimator(estimator, weighted, rows):
     assert (expected[1].scale_ == 1.0).all()
 
 
-def test_blocks_moments_and_files_give_the_same(rows, tmp_path):
+def test_blocks_and_moments_give_the_same(rows):
     X, groups, _, _ = rows
     expected = standardised(FairPCA(2), X, None, groups)
     blocks = FairPCA(2, standardize=True)
@@ -80,17 +80,7 @@ def test_blocks_moments_and_files_give_the_same(rows, tmp_path):
         blocks.partial_fit(X[part], sensitive_features=groups[part])
     assert_equal(blocks, expected, X)
     moments = GroupMoments.from_data(X, groups)
-    assert_equal(FairPCA(2, standardize=True).fit_moments(moments), expected, X)
-    pytest.importorskip("pyarrow")
-    pd.DataFrame(X, columns=NAMES).assign(sex=groups).to_parquet(tmp_path / "rows.parquet")
-    fitted = FairPCA(2, standardize=True).fit_files(
-        tmp_path / "rows.parquet", sensitive_features="sex"
-    )
-    with pytest.warns(UserWarning, match="valid feature names"):
-        assert_equal(fitted, expected, X)
-    fitted.transform_files(tmp_path / "rows.parquet", tmp_path / "scores.csv")
-    scores = pd.read_csv(tmp_path / "scores.csv").to_numpy()
-    np.testing.assert_allclose(scores, expected.transform(X), atol=1e-7)
+    assert_equal(FairPCA(2, standardize=True).fit(moments), expected, X)
 
 
 def test_dask_gives_the_same(rows):

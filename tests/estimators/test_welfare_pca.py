@@ -62,8 +62,8 @@ def test_the_balanced_centre_is_that_of_multi_batch_pca(d):
 @pytest.mark.parametrize("relative_errors", [False, True])
 def test_infinite_aversion_is_the_least_variance(moments, center, relative_errors):
     options = {"center": center, "relative_errors": relative_errors, "tol": 1e-9}
-    fair = WelfarePCA(2, inequality_aversion=inf, **options).fit_moments(moments)
-    least = MinMaxPCA(2, criterion="variance", **options).fit_moments(moments)
+    fair = WelfarePCA(2, inequality_aversion=inf, **options).fit(moments)
+    least = MinMaxPCA(2, criterion="variance", **options).fit(moments)
     np.testing.assert_array_equal(fair.components_, least.components_)
     assert fair.welfare_ == fair.group_explained_variance_.min()
 
@@ -87,7 +87,7 @@ def test_attributes_say_what_the_groups_keep(make, center, relative_errors):
 
 def test_more_aversion_never_leaves_the_worst_off_group_with_less(moments):
     fits = [
-        WelfarePCA(2, inequality_aversion=a, tol=1e-9).fit_moments(moments)
+        WelfarePCA(2, inequality_aversion=a, tol=1e-9).fit(moments)
         for a in (0, 0.5, 1, 2, 8, 64, inf)
     ]
     least = np.array([fair.group_explained_variance_.min() for fair in fits])
@@ -124,7 +124,7 @@ def test_an_open_gap_is_said():
 
 def test_a_model_file_keeps_infinite_aversion(moments, tmp_path):
     pytest.importorskip("safetensors")
-    fair = WelfarePCA(2, inequality_aversion=inf).fit_moments(moments)
+    fair = WelfarePCA(2, inequality_aversion=inf).fit(moments)
     fair.save(tmp_path / "model.safetensors")
     loaded = load_model(tmp_path / "model.safetensors")
     assert loaded.inequality_aversion == inf
@@ -164,4 +164,4 @@ def test_a_group_whose_rows_are_all_alike_does_not_decide(aversion, sizes):
 @pytest.mark.parametrize("aversion", [-0.1, "much", float("nan")])
 def test_what_is_not_an_aversion_is_refused(moments, aversion):
     with pytest.raises(ValueError, match="inequality_aversion"):
-        WelfarePCA(2, inequality_aversion=aversion).fit_moments(moments)
+        WelfarePCA(2, inequality_aversion=aversion).fit(moments)

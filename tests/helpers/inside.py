@@ -10,7 +10,9 @@ from __future__ import annotations
 from fairpca import _blas, _solvers
 from fairpca._blas import blas_threads, parallel_map, single_threaded_blas
 from fairpca._cv.held_out import HeldOut
-from fairpca._cv.stopping import Curve, Sides, choose
+from fairpca._cv.leave_out import LeaveOut
+from fairpca._cv.path import path_of
+from fairpca._cv.stopping import CrossFit, Curve, Sides, choose
 from fairpca._estimators import advice, base
 from fairpca._estimators.advice import warn_of_held_out
 from fairpca._estimators.base import GroupEstimator
@@ -21,12 +23,14 @@ from fairpca._moments import accumulate, few_rows, implicit, operand
 from fairpca._moments.few_rows import FewRows
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Complement, Operand
+from fairpca._moments.small_groups import settle_small_groups
 from fairpca._problems import linear
 from fairpca._problems.linear import least_error, least_maximum, least_spread
-from fairpca._problems.problems import FairProblem, WelfareProblem, WorstOffProblem
+from fairpca._problems.problems import PLAIN_PCA, FairProblem, WelfareProblem, WorstOffProblem
 from fairpca._problems.solution import Solution, best_and_worst
 from fairpca._problems.status import Status
 from fairpca._solvers import search_in_basis, solve
+from fairpca._solvers.eigenspaces import leading
 from fairpca._solvers.eigenspaces.dense import Eigenspaces, eigen, is_top, values_within
 from fairpca._solvers.eigenspaces.many_features import GrowingBasis, LeadingBasis, ThinSpaces
 from fairpca._solvers.many_groups import descent, recovery, workspace

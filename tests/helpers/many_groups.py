@@ -24,11 +24,11 @@ ESTIMATORS = {
     "disparity budget": FairPCA(2, max_disparity=0.3, tol=1e-9),
     "error budget": FairPCA(2, max_error_increase=0.05, tol=1e-9),
     "relative": FairPCA(2, relative_errors=True, tol=1e-9),
-    "loss": MinMaxPCA(2, tol=1e-9),
-    "error": MinMaxPCA(2, criterion="error", tol=1e-9),
-    "variance": MinMaxPCA(2, criterion="variance", tol=1e-9),
-    "own means": MinMaxPCA(2, center="group", tol=1e-9),
-    "relative loss": MinMaxPCA(2, relative_errors=True, tol=1e-9),
+    "loss": MinMaxPCA(2, center="overall", tol=1e-9),
+    "error": MinMaxPCA(2, criterion="error", center="overall", tol=1e-9),
+    "variance": MinMaxPCA(2, criterion="variance", center="overall", tol=1e-9),
+    "own means": MinMaxPCA(2, tol=1e-9),
+    "relative loss": MinMaxPCA(2, center="overall", relative_errors=True, tol=1e-9),
     "welfare": WelfarePCA(2, inequality_aversion=2, tol=1e-9),
 }
 

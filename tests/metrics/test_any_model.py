@@ -58,7 +58,7 @@ def fitted(request, tmp_path):
     if MODELS[request.param] is None:
         return saved(tmp_path)
     model = clone(MODELS[request.param])
-    given = {"sensitive_features": GROUPS[HALF]} if hasattr(model, "fit_moments") else {}
+    given = {"sensitive_features": GROUPS[HALF]} if hasattr(model, "to_sklearn") else {}
     return model.fit(X[HALF], Y[HALF], **given)
 
 
@@ -97,7 +97,7 @@ def test_what_scores_of_fitted_models_give_away(fitted):
     shares = [(GROUPS[~HALF] == g).mean() for g in ("a", "b")]
     between = shares[0] * shares[1] * ((means[0] - means[1]) ** 2).sum()
     assert found.centroid_share == pytest.approx(between / total)
-    if hasattr(fitted, "fit_moments"):
+    if hasattr(fitted, "to_sklearn"):
         moments = GroupMoments.from_data(X[~HALF], GROUPS[~HALF])
         assert group_separation(fitted, moments).centroid_share == pytest.approx(between / total)
 
@@ -131,7 +131,7 @@ def test_classifiers_on_fitted_and_unfitted_models(fitted):
     scores, pca, features = classifier_outcomes(fitted, *data, **how)
     assert (scores.name, pca.name, features.name) == ("scores", "pca", "features")
     assert 0 <= scores.overall["auc"] <= 1
-    if not hasattr(fitted, "standardize") or hasattr(fitted, "moments_"):
+    if not hasattr(fitted, "standardize") or hasattr(fitted, "to_sklearn"):
         again = classifier_outcomes(clone(fitted), *data, **how)
         # Scalers of a fold differ from those of the fit, but the classifier standardises.
         assert again[2].overall == pytest.approx(features.overall)

@@ -139,7 +139,7 @@ def test_no_row_of_the_data_is_pickled():
 def test_fits_are_those_with_matrices(estimator):
     X, groups = wide()
     ours = copy.deepcopy(estimator).fit(X, sensitive_features=groups)
-    theirs = copy.deepcopy(estimator).fit_moments(dense(X, groups))
+    theirs = copy.deepcopy(estimator).fit(dense(X, groups))
     assert ours.status_ == theirs.status_
     scale = float(theirs.moments_.operand().traces.max())
     np.testing.assert_allclose(ours.group_errors_, theirs.group_errors_, atol=1e-8 * scale)
@@ -205,7 +205,7 @@ def test_three_groups_path_and_audit():
     small = {"n_points": 3, "cv": 2, "ranks": [1, 2]}
     X, groups = wide((12, 9))
     audited = audit(FairPCA(2, constraint="parity"), X, groups, **small)
-    fair = FairPCA(2, constraint="parity").fit_moments(dense(X, groups))
+    fair = FairPCA(2, constraint="parity").fit(dense(X, groups))
     assert audited.fit.status == fair.status_
     assert audited.fit.alpha == pytest.approx(fair.alpha_, rel=1e-8)
 

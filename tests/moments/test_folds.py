@@ -86,7 +86,7 @@ def test_small_groups_are_merged_in_every_fold():
     rng = np.random.default_rng(0)
     X, g = rng.normal(size=(90, 4)), np.repeat(["a", "b", "c", "d"], [40, 40, 5, 5])
     moments = GroupMoments.from_data(X, g, folds=np.arange(90) % 3)
-    fair = FairPCACV(2, cv=3, min_group_size=10, small_groups="merge").fit_moments(moments)
+    fair = FairPCACV(2, cv=3, min_group_size=10, small_groups="merge").fit(moments)
     assert fair.groups_.tolist() == ["a", "b", "rest"]
     assert fair.held_out_group_errors_.shape == (3,)
 
@@ -150,5 +150,5 @@ def test_large_numbers_of_folds_cost_nothing(two_groups):
     folds = np.arange(len(X)) % 3
     moments = GroupMoments.from_data(X, groups, folds=folds + 10**12)
     cv = FairPCACV(2, cv=PredefinedSplit(folds))
-    large, small = cv.fit_moments(moments), clone(cv).fit(X, sensitive_features=groups)
+    large, small = cv.fit(moments), clone(cv).fit(X, sensitive_features=groups)
     np.testing.assert_allclose(large.held_out_group_errors_, small.held_out_group_errors_)

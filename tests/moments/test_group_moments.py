@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -431,3 +432,42 @@ def test_rows_of_weight_zero_do_not_cost_others_their_digits(value):
     X[0], weights[0] = value, 0.0
     moments = GroupMoments.from_data(X, groups, weights)
     np.testing.assert_allclose(moments.second_moments(), expected.second_moments(), rtol=1e-9)
+
+
+def test_pickled_moments_hold_triangles():
+    """Of symmetric matrices half of the numbers are enough, to send and to store."""
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(300, 60)), np.arange(300) % 3
+    moments = GroupMoments.from_data(X, groups, folds=2)
+    content = pickle.dumps(moments)
+    assert len(content) < 6 * 8 * 60 * 61 / 2 * 1.1
+    again = pickle.loads(content)
+    assert_same(again, moments)
+    for ours, theirs in zip(again._split(0), moments._split(0), strict=True):
+        assert_same(ours, theirs)
+
+
+def test_many_moments_are_merged_at_once():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3)) + np.array([1e5, 0, 0])
+    groups = rng.choice(list("abc"), 300)
+    parts = [
+        GroupMoments.from_data(X[start : start + 50], groups[start : start + 50])
+        for start in range(0, 300, 50)
+    ]
+    expected = GroupMoments.from_data(X, groups)
+    assert_same(GroupMoments().merge(*parts), expected, rtol=1e-9)
+    assert_same(parts[0].merge(*parts[1:]), expected, rtol=1e-9)
+    assert_same(parts[0].merge(), parts[0])
+
+
+def test_groups_come_apart():
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(60, 3)), np.arange(60) % 3
+    moments = GroupMoments.from_data(X, groups, folds=2)
+    parts = dict(moments.by_group())
+    assert list(parts) == [0, 1, 2]
+    assert_same(parts[1], GroupMoments.from_data(X[groups == 1], groups[groups == 1]), rtol=1e-10)
+    again = GroupMoments().merge(*parts.values())
+    for ours, theirs in zip(again._split(1), moments._split(1), strict=True):
+        assert_same(ours, theirs)

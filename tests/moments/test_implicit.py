@@ -227,7 +227,7 @@ def test_search_that_does_not_converge_says_so(monkeypatch):
     X = rng.normal(size=(4000, 900)) * np.linspace(1, 1.05, 900)
     groups = np.arange(4000) % 3 == 0
     X[groups, :300] *= 1.02
-    exact = FairPCA(2, alpha=1.0).fit_moments(GroupMoments.from_data(X, groups))
+    exact = FairPCA(2, alpha=1.0).fit(GroupMoments.from_data(X, groups))
     with pytest.warns(ConvergenceWarning, match="900 features"):
         fair = FairPCA(2, alpha=1.0).fit(X, sensitive_features=groups)
     excess = fair.reconstruction_error_ - exact.reconstruction_error_
@@ -268,7 +268,7 @@ def test_a_budget_counts_from_the_best_projection():
     X, groups = nearly_equal_eigenvalues()
     budgeted = FairPCA(8, max_error_increase=1e-5, constraint="parity")
     fair = clone(budgeted).fit(X, sensitive_features=groups)
-    exact = clone(budgeted).fit_moments(GroupMoments.from_data(X, groups))
+    exact = clone(budgeted).fit(GroupMoments.from_data(X, groups))
     least = exact.pca_reconstruction_error_
     assert fair.pca_reconstruction_error_ == pytest.approx(least, rel=1e-10)
     assert fair.reconstruction_error_ <= least * (1 + 1e-5 * (1 + 1e-6))
@@ -280,7 +280,7 @@ def test_a_budget_counts_from_the_best_projection():
 def test_a_budget_that_is_not_certain_is_warned_of(monkeypatch):
     monkeypatch.setattr(_solvers, "_PER_RANK", 10)
     X, groups = nearly_equal_eigenvalues()
-    least = FairPCA(8, alpha=1.0).fit_moments(GroupMoments.from_data(X, groups))
+    least = FairPCA(8, alpha=1.0).fit(GroupMoments.from_data(X, groups))
     with pytest.warns(ConvergenceWarning, match="max_error_increase=1e-05"):
         fair = FairPCA(8, max_error_increase=1e-5, constraint="parity").fit(
             X, sensitive_features=groups

@@ -61,13 +61,14 @@ def check_figures(fair, X, groups, moments, within):
     within("order of scores", (np.diff(np.diag(covariance)) / size).max(initial=0.0), 1e-9)
 
 
-def check_pca(fair, moments, within):
+def check_pca(fair, moments, within, compared=slice(None)):
     """The baseline is PCA, and the harmed group the one that PCA treats worst."""
     scale, r = moments.scale, fair.n_components_
     values = np.linalg.eigvalsh(np.tensordot(moments.shares, moments.matrices, 1))
     least = values[: len(values) - r].sum()
     within("error of PCA", abs(fair.pca_reconstruction_error_ - least) / scale, 1e-9)
-    errors = dict(zip(fair.groups_.tolist(), fair.pca_group_errors_, strict=True))
+    own = fair.groups_[compared].tolist()
+    errors = dict(zip(own, fair.pca_group_errors_[compared], strict=True))
     # Of groups that are equal to rounding, the order of the labels decides.
     below = max(errors.values()) - errors[fair.harmed_group_]
     above = errors[fair.privileged_group_] - min(errors.values())

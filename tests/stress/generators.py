@@ -117,6 +117,19 @@ def unlike_features(rng, k):
     return (X + 1e4 * (rng.random(d) < 0.3)) * 10.0 ** rng.uniform(-3, 3, d), groups
 
 
+def redundant(rng, k):
+    """Half of the columns follow from the others, so that the rows span half of the space."""
+    X, groups = gaussian(rng, k)
+    d = X.shape[1]
+    return X @ rng.normal(size=(d, 2 * d)), groups
+
+
+def extreme_units(rng, k):
+    """Squares near the largest and the smallest number that may be computed with."""
+    X, groups = UNSCALED[list(UNSCALED)[rng.integers(len(UNSCALED))]](rng, k)
+    return X * 10.0 ** rng.choice([-58, -55, 52, 58]), groups
+
+
 def far_apart(rng, k):
     """Groups whose means are much further apart than their rows."""
     X, groups = gaussian(rng, k)
@@ -140,7 +153,13 @@ UNSCALED = {
         one_hot,
     )
 }
-KINDS = {**UNSCALED, **{make.__name__: make for make in (scaled, unlike_features, far_apart)}}
+KINDS = {
+    **UNSCALED,
+    **{
+        make.__name__: make
+        for make in (scaled, unlike_features, far_apart, redundant, extreme_units)
+    },
+}
 
 
 def any_kind(rng, k=None):

@@ -161,10 +161,11 @@ class Relaxation:
     from below.
 
     A *functional* is a vector of k + 2 numbers: factors of the errors of the k groups, of the
-    largest error and of the smallest one.
+    largest error and of the smallest one. Of these two the groups that are not ``compared`` are no
+    part.
     """
 
-    def __init__(self, moments, rank, offsets=0.0):
+    def __init__(self, moments, rank, offsets=0.0, compared=None):
         self.moments, self.rank = moments, rank
         self.scale = moments.scale
         k = len(moments.shares)
@@ -172,7 +173,7 @@ class Relaxation:
         self.overall = np.append(moments.shares, [0.0, 0.0])
         self.worst, least = np.eye(k + 2)[-2:]
         self.spread = self.worst - least
-        one = np.eye(k, k + 2)
+        one = np.eye(k, k + 2)[slice(None) if compared is None else compared]
         self._levels = np.vstack(
             [one - self.worst, least - one]
         )  # at most the largest, at least ...

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from stress.checks import ROUNDING, fit
-from stress.generators import KINDS
+from stress.generators import KINDS, gaussian
 from stress.oracles import Moments
 
 from fairpca import BlindPCA, FairPLS, GroupEraser
@@ -77,6 +78,30 @@ def test_components_for_a_target(kind, rng, within):
     fair = fit(FairPLS(1, notion="demographic_parity"), X, groups, y=target)
     scale = Moments.of_rows(X, groups).scale
     within("means that are not hidden", means_apart(fair, X, groups) / scale, ROUNDING)
+
+
+@pytest.mark.parametrize("make", [BlindPCA, FairPLS])
+def test_redundant_columns_and_names_of_groups(make, rng, within):
+    """Columns that follow from the others, and other names, change no score."""
+    X, groups = gaussian(rng, int(rng.integers(2, 5)))
+    y = X @ rng.normal(size=X.shape[1]) + X.std() * rng.normal(size=len(X))
+    turned = np.linalg.qr(rng.normal(size=(2 * X.shape[1], 2 * X.shape[1])))[0][: X.shape[1]]
+    names = rng.permutation(groups.max() + 1)
+    r = int(rng.integers(1, X.shape[1]))
+    plain = make(r, max_mean_gap=1e300).fit(X, y, sensitive_features=groups)
+    budget = float(plain.mean_gap_ * rng.uniform(0.5, 1.0))
+    fair = make(r, max_mean_gap=budget)
+    try:
+        expected = clone(fair).fit(X, y, sensitive_features=groups)
+    except ValueError:  # so small a gap is out of reach
+        return
+    fair.fit(X @ turned, y, sensitive_features=names[groups])
+    Q = expected.components_ @ turned
+    apart = fair.components_.T @ fair.components_ - Q.T @ Q
+    within("redundant columns or names that matter", np.abs(apart).max(), 1e-4)
+    for name in ("mean_gap_", "reconstruction_error_"):
+        off = abs(getattr(fair, name) - getattr(expected, name)) / X.var(axis=0).sum()
+        within("redundant columns or names that matter", off, 1e-5)
 
 
 @pytest.mark.parametrize("kind", KINDS)

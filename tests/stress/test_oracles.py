@@ -27,17 +27,26 @@ def test_relaxation_against_a_semidefinite_program(rng, within):
     cp = pytest.importorskip("cvxpy")
     X, groups = gaussian(rng, int(rng.integers(3, 6)))
     moments, rank = Moments.of_rows(X, groups), any_rank(rng, X)
-    relaxed = Relaxation(moments, rank)
+    compared = rng.random(len(moments.shares)) < 0.7
+    compared[:2] = True
+    relaxed = Relaxation(moments, rank, compared=compared)
     d = X.shape[1]
     P = cp.Variable((d, d), symmetric=True)
     errors = cp.hstack(
         [1.0 / relaxed.scale * cp.trace(C @ (np.eye(d) - P)) for C in moments.matrices]
     )
     projections = [P >> 0, np.eye(d) - P >> 0, cp.trace(P) == rank]
-    for objective, functional in (
-        (cp.max(errors), relaxed.worst),
-        (cp.max(errors) - cp.min(errors), relaxed.spread),
+    own = errors[np.flatnonzero(compared)]
+    spread = cp.max(own) - cp.min(own)
+    at_most = float(np.ptp(moments.best(rank, moments.shares)[compared])) * rng.random()
+    wide_enough = at_most > relaxed.least(relaxed.spread)[1] * relaxed.scale
+    for objective, functional, limits in (
+        (cp.max(own), relaxed.worst, []),
+        (spread, relaxed.spread, []),
+        (moments.shares @ errors, relaxed.overall, [(relaxed.spread, at_most)] * wide_enough),
     ):
-        value = cp.Problem(cp.Minimize(objective), projections).solve(solver=cp.CLARABEL)
-        low, high = relaxed.least(functional)
+        within_limits = [spread <= limit / relaxed.scale for _, limit in limits]
+        problem = cp.Problem(cp.Minimize(objective), [*projections, *within_limits])
+        value = problem.solve(solver=cp.CLARABEL)
+        low, high = relaxed.least(functional, *limits)
         within("oracle against a semidefinite program", max(low - value, value - high), 1e-6)

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from helpers.files import fitted_to, moments_of, read_table
 
-from fairpca import FairPCA, GroupMoments, read_table
+from fairpca import FairPCA, GroupMoments
 from fairpca.exceptions import TableError
 
 N = 60
@@ -121,7 +122,7 @@ def test_a_continuous_column_is_refused_before_its_groups_fill_the_memory(tmp_pa
     rows = [f"{i % 7},{i % 5},{age}" for i, age in enumerate(ages)]
     (tmp_path / "d.csv").write_text("\n".join(["x,y,age", *rows]))
     with pytest.raises(ValueError, match="make bands in a query"):
-        FairPCA(1).fit_files(tmp_path / "d.csv", sensitive_features="age")
+        fitted_to(FairPCA(1), tmp_path / "d.csv", sensitive_features="age")
 
 
 def test_a_column_without_values_is_no_feature(tmp_path):
@@ -142,9 +143,7 @@ def test_folds_are_counted_before_rows_are_dropped(tmp_path):
     (tmp_path / "d.csv").write_text("\n".join(["x,y,g", *lines]))
     folds = FoldRule(4).folds_of((g == "b").astype(int), np.zeros(2, int))
     expected = GroupMoments.from_data(X[~gone], g[~gone], folds=folds[~gone])
-    found = GroupMoments.from_files(
-        tmp_path / "d.csv", sensitive_features="g", folds=4, drop_missing=True
-    )
+    found = moments_of(tmp_path / "d.csv", sensitive_features="g", folds=4, drop_missing=True)
     for fold in range(4):
         for mine, theirs in zip(found._split(fold), expected._split(fold), strict=True):
             np.testing.assert_array_equal(mine.counts, theirs.counts)

@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.files import fitted_to, moments_of, read_table, write_scores_of
 
-from fairpca import FairPCA, GroupMoments, read_table
+from fairpca import FairPCA
 from fairpca.exceptions import TableError
 
 X = np.random.default_rng(0).normal(size=(60, 3)).round(3)
@@ -57,9 +58,9 @@ def test_a_path_in_double_quotes_is_read_alike_and_not_written_over():
     Path("p.csv").write_text(CSV)
     query = 'SELECT * FROM "p.csv"'
     assert_read(query)
-    fair = FairPCA(1).fit_files(query, sensitive_features="sex")
+    fair = fitted_to(FairPCA(1), query, sensitive_features="sex")
     with pytest.raises(ValueError, match="is a file that is read"):
-        fair.transform_files(query, "p.csv")
+        write_scores_of(fair, query, "p.csv")
 
 
 def test_a_query_knows_decimal_commas():
@@ -108,7 +109,7 @@ def test_progress_moves_within_a_row_group():
     columns = {"x": np.linspace(0, 1, n_rows), "y": np.ones(n_rows), "sex": ["f", "m"] * 50_000}
     pq.write_table(pa.table(columns), "p.parquet", row_group_size=n_rows)
     shown = []
-    GroupMoments.from_files("p.parquet", sensitive_features="sex", progress=shown.append)
+    moments_of("p.parquet", sensitive_features="sex", progress=shown.append)
     assert shown == sorted(shown)
     assert any(0.2 < fraction < 0.8 for fraction in shown)
     assert shown[-1] == 1

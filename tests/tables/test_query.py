@@ -1,14 +1,13 @@
 """A table is a query: one statement that reads, and nothing else."""
 
-import warnings
-
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.files import fitted_to, moments_of, read_table, write_scores_of
 
-from fairpca import FairPCA, FairPCACV, GroupMoments, read_table
+from fairpca import FairPCA
 from fairpca.exceptions import TableError
 
 
@@ -33,13 +32,13 @@ def test_a_query_gives_what_its_rows_give(folder):
     rows = pq.read_table("people/2024.parquet")
     X = np.column_stack([rows["x"], rows["y"]])
     expected = FairPCA(1).fit(X, sensitive_features=rows["sex"].to_pylist())
-    fair = FairPCA(1).fit_files(FILTERED, sensitive_features="sex")
+    fair = fitted_to(FairPCA(1), FILTERED, sensitive_features="sex")
     np.testing.assert_allclose(fair.components_, expected.components_, atol=1e-12)
     np.testing.assert_allclose(read_table(FILTERED, "sex").data["x"], X[:, 0])
     in_database = "SELECT x, y, sex FROM people WHERE year = 2024"
-    moments = GroupMoments.from_files("people.duckdb", query=in_database, sensitive_features="sex")
+    moments = moments_of("people.duckdb", query=in_database, sensitive_features="sex")
     np.testing.assert_allclose(moments.means, fair.moments_.means, rtol=1e-12)
-    fair.transform_files(FILTERED, "scores.parquet")
+    write_scores_of(fair, FILTERED, "scores.parquet")
     assert pq.read_table("scores.parquet").num_rows == 50
 
 
@@ -58,13 +57,6 @@ def test_a_join_without_an_order_is_recorded(folder):
     assert read_table(joined, "sex").record.unordered
     assert not read_table(joined + " ORDER BY a.x, b.y", "sex").record.unordered
     assert not read_table(FILTERED, "sex").record.unordered
-    with pytest.warns(UserWarning, match="without ORDER BY.* folds") as caught:
-        FairPCACV(1, cv=3).fit_files(joined, sensitive_features="sex")
-    assert caught[0].filename == __file__
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        FairPCA(1).fit_files(joined, sensitive_features="sex")  # has no folds
-        FairPCACV(1, cv=3).fit_files(joined + " ORDER BY a.x, b.y", sensitive_features="sex")
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.files import fitted_to, read_table, write_scores_of
 
-from fairpca import FairPCA, read_table
+from fairpca import FairPCA
 from fairpca.exceptions import TableError
 
 N = 40_000
@@ -60,8 +61,8 @@ def test_labels_stay_as_they_are_written():
 def test_whole_numbers_keep_all_digits():
     names = [9007199254740993 + i for i in range(40)]
     write("n.csv", x=NUMBERS, y=NUMBERS[::-1], name=names, g=GROUPS)
-    fair = FairPCA(1).fit_files("n.csv", sensitive_features="g", drop="name")
-    scores = fair.transform_files("SELECT * FROM 'n.csv'", "s.parquet", keep="name")
+    fair = fitted_to(FairPCA(1), "n.csv", sensitive_features="g", drop="name")
+    scores = write_scores_of(fair, "SELECT * FROM 'n.csv'", "s.parquet", keep="name")
     assert pq.read_table(scores)["name"].to_pylist() == names
 
 
@@ -95,7 +96,7 @@ def test_no_spelling_loses_lines_or_writes_over_its_file(spelling):
     for path in ("p.csv", "it's.csv"):
         before = Path(path).read_text()
         try:
-            fair.transform_files(query, path, features=["a"])
+            write_scores_of(fair, query, path, features=["a"])
         except ValueError:
             assert Path(path).read_text() == before
         else:

@@ -6,9 +6,10 @@ import pyarrow.parquet as pq
 import pytest
 from helpers.command import run
 from helpers.data import assert_same_moments, make_groups
+from helpers.files import fitted_to, moments_of, read_table, write_scores_of
 from helpers.tables import as_table
 
-from fairpca import FairPCA, GroupMoments, read_table
+from fairpca import FairPCA, GroupMoments
 
 
 def test_csv_types_are_not_fixed_by_the_first_rows(data, tmp_path, monkeypatch):
@@ -16,9 +17,7 @@ def test_csv_types_are_not_fixed_by_the_first_rows(data, tmp_path, monkeypatch):
     rows = [f"{i},{i % 2 == 0},a" for i in range(500)]
     rows += [f"{i}.5,{i % 2 == 0},b" for i in range(500)]
     (tmp_path / "d.csv").write_text("\n".join(["x,flag,g", *rows, ""]))
-    moments = GroupMoments.from_files(
-        tmp_path / "d.csv", sensitive_features="g", features=["x", "flag"]
-    )
+    moments = moments_of(tmp_path / "d.csv", sensitive_features="g", features=["x", "flag"])
     X = np.array([[i + (j * 0.5), i % 2 == 0] for j in range(2) for i in range(500)], float)
     assert_same_moments(moments, GroupMoments.from_data(X, np.repeat(["a", "b"], 500)))
 
@@ -28,17 +27,17 @@ def test_csv_need_not_end_in_a_line_break(tmp_path):
     whole = "\n".join(lines)
     path = tmp_path / "d.csv"
     path.write_text(whole)
-    assert GroupMoments.from_files(path, sensitive_features="sex").counts.sum() == 30
+    assert moments_of(path, sensitive_features="sex").counts.sum() == 30
     for cut in range(1, len(lines[-1])):
         path.write_text(whole[:-cut])
         left = lines[-1][:-cut]
         with pytest.raises(
             ValueError, match=r"line 31 of .*d\.csv (has|are never closed)|d\.csv .*line 31"
         ):
-            GroupMoments.from_files(path, sensitive_features="sex")
+            moments_of(path, sensitive_features="sex")
         assert left.count(",") < 2 or left.endswith(",") or left.count('"') == 1
     path.write_text(whole.replace('"', ""))
-    assert GroupMoments.from_files(path, sensitive_features="sex").counts.tolist() == [15, 15]
+    assert moments_of(path, sensitive_features="sex").counts.tolist() == [15, 15]
 
 
 @pytest.mark.parametrize("value", ["1.2x", "?"])
@@ -46,16 +45,16 @@ def test_column_that_is_text_by_a_few_values_is_not_left_out(value, data, tmp_pa
     X, sex = data
     table = as_table(X, sex, code=[f"{i}A" if i % 5 else str(i) for i in range(len(sex))])
     pa_csv.write_csv(table, tmp_path / "d.csv")
-    fair = FairPCA(2).fit_files(tmp_path / "d.csv", sensitive_features="sex")
+    fair = fitted_to(FairPCA(2), tmp_path / "d.csv", sensitive_features="sex")
     assert "code" not in fair.feature_names_in_
     lines = (tmp_path / "d.csv").read_text().split("\n")
     person, _, *rest = lines[40].split(",")
     lines[40] = ",".join([person, value, *rest])
     (tmp_path / "d.csv").write_text("\n".join(lines))
     with pytest.raises(ValueError, match=r"line 41 .* in column 'x0', which otherwise"):
-        FairPCA(2).fit_files(tmp_path / "d.csv", sensitive_features="sex")
+        fitted_to(FairPCA(2), tmp_path / "d.csv", sensitive_features="sex")
     others = ["x1", "x2", "x3"]
-    fair = FairPCA(2).fit_files(tmp_path / "d.csv", sensitive_features="sex", features=others)
+    fair = fitted_to(FairPCA(2), tmp_path / "d.csv", sensitive_features="sex", features=others)
     assert fair.feature_names_in_.tolist() == others
 
 
@@ -64,13 +63,13 @@ def test_such_a_column_after_a_file_without_rows(data, tmp_path):
     rows = [f"{i},{'?' if i == 4 else i * i % 7},{'fm'[i % 2]}" for i in range(50)]
     (tmp_path / "b.csv").write_text("\n".join(["a,b,sex", *rows]))
     with pytest.raises(ValueError, match=r"line 6 of .*b\.csv has '\?' in column 'b'"):
-        GroupMoments.from_files(tmp_path, sensitive_features="sex")
+        moments_of(tmp_path, sensitive_features="sex")
 
 
 def test_index_of_a_pandas_frame_in_text_is_no_feature(data, tmp_path):
     X, sex = data
     as_table(X, sex).to_pandas().to_csv(tmp_path / "d.csv")
-    moments = GroupMoments.from_files(tmp_path / "d.csv", sensitive_features="sex")
+    moments = moments_of(tmp_path / "d.csv", sensitive_features="sex")
     assert moments.feature_names == ["x0", "x1", "x2", "x3"]
 
 
@@ -80,14 +79,14 @@ def test_encoding_of_text(tmp_path):
     lines = [f"{rng.normal()},{rng.normal()},{groups[i % 2]}" for i in range(40)]
     (tmp_path / "l.csv").write_bytes(("a,b,g\n" + "\n".join(lines)).encode("latin-1"))
     with pytest.raises(ValueError, match=r"line 2\); name .* encoding='latin-1'"):
-        FairPCA(1).fit_files(tmp_path / "l.csv", sensitive_features="g")
+        fitted_to(FairPCA(1), tmp_path / "l.csv", sensitive_features="g")
     for unknown in ("klingon", "hex", 7):
         with pytest.raises(ValueError, match=f"encoding {unknown!r} is not known"):
-            FairPCA(1).fit_files(tmp_path / "l.csv", sensitive_features="g", encoding=unknown)
-    fair = FairPCA(1).fit_files(tmp_path / "l.csv", sensitive_features="g", encoding="latin-1")
+            fitted_to(FairPCA(1), tmp_path / "l.csv", sensitive_features="g", encoding=unknown)
+    fair = fitted_to(FairPCA(1), tmp_path / "l.csv", sensitive_features="g", encoding="latin-1")
     assert fair.groups_.tolist() == sorted(groups)
-    scores = fair.transform_files(
-        tmp_path / "l.csv", tmp_path / "s.parquet", keep="g", encoding="latin-1"
+    scores = write_scores_of(
+        fair, tmp_path / "l.csv", tmp_path / "s.parquet", keep="g", encoding="latin-1"
     )
     assert pq.read_table(scores)["g"][0].as_py() == groups[0]
 
@@ -109,9 +108,7 @@ def test_missing_values_may_come_late(missing, tmp_path, monkeypatch):
     rows[700] = f"{X[700, 0]},{X[700, 1]}, {missing} "
     rows[800] = f"{missing},{X[800, 1]},a"
     (tmp_path / "d.csv").write_text("\n".join(["x,y,g", *rows]))
-    moments = GroupMoments.from_files(
-        tmp_path / "d.csv", sensitive_features="g", folds=3, drop_missing=True
-    )
+    moments = moments_of(tmp_path / "d.csv", sensitive_features="g", folds=3, drop_missing=True)
     assert moments.n_dropped == 2
     keep = np.ones(len(X), bool)
     keep[[700, 800]] = False
@@ -181,8 +178,8 @@ def test_a_model_is_judged_by_groups_that_are_among_its_features(tmp_path):
         for i, (x, y, z) in enumerate(rng.normal(size=(300, 3)))
     ]
     (tmp_path / "d.csv").write_text("\n".join(["x,y,z,sex,race", *rows]))
-    FairPCA(2).fit_files(
-        tmp_path / "d.csv", sensitive_features="race", features=["x", "y", "z", "sex"]
+    fitted_to(
+        FairPCA(2), tmp_path / "d.csv", sensitive_features="race", features=["x", "y", "z", "sex"]
     ).save(tmp_path / "m.safetensors")
     found = run("audit", "d.csv", "--model", "m.safetensors", "--group", "sex", cwd=tmp_path)
     assert "column 'sex' of X tells the group" in found.stderr

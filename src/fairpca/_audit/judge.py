@@ -1,20 +1,31 @@
 """``fairpca.audit`` and ``fairpca.audit_model``: what PCA, or a model, does to the groups."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.decomposition import PCA, IncrementalPCA
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing, get_tags
 
-from fairpca._audit import cross_fit, figures
-from fairpca._audit.cross_fit import Folds, Judged, People, Subspace, fit_quietly
+from fairpca._audit import figures
+from fairpca._audit.crossed import crossed
+from fairpca._audit.people import Folds, Given, people
 from fairpca._audit.record import Audit, KeptColumns, ModelAudit
+from fairpca._audit.refits import (
+    Judged,
+    Refits,
+    alternative_to,
+    both_of,
+    fit_pca,
+    fit_quietly,
+    for_part_of_rows,
+    n_kept,
+    taken_apart,
+)
+from fairpca._audit.scores import leakage, outcomes, sampled_scores
+from fairpca._audit.setup import Setup
 from fairpca._audit.verdict import Thresholds
 from fairpca._cv.split import fold_rule
 from fairpca._estimators.base import FairProjection
@@ -23,20 +34,19 @@ from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
 from fairpca._input.checks import check_same_order
 from fairpca._input.folds import FoldRule
-from fairpca._input.rows import as_rows
+from fairpca._input.rows import dense
+from fairpca._linear_map import LinearMap, fitted_map, flattened
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._progress import Progress, silent
 from fairpca._typing import Array
-from fairpca.exceptions import warn
-from fairpca.metrics.reconstruction import flattened, projection_of, refuse_data, seen_by_projection
+from fairpca.metrics.reconstruction import refuse_data
 
 # Refitting adds this share to the sampling variance of a gap. With it, 95 % intervals cover the
 # truth in .94 to .99 of simulated data sets (benchmarks.audits).
 _REFIT = 0.25
 _FOLDS = 10  # for plain PCA, with which a fitted model is compared
 _SAME = 1e-8  # If the scores' variance differs by less, these are the rows fitted to.
-_SHARED = ("standardize", "relative_errors", "min_group_size", "small_groups", "max_groups")
-_FEW_SUBSETS = 5000  # without each fold, all subsets of columns are tried up to this number
+_SHARED = ("standardize", "relative_errors", "min_group_size", "small_groups")
 _FAR = 10.0  # Rows further out, in standard deviations, are unlike those fitted to.
 
 
@@ -126,31 +136,22 @@ def audit(
     '+33%'
     """
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
-    before, step = _taken_apart(estimator)
+    before, step = taken_apart(estimator)
     progress("reading the rows")
-    given = sensitive_features, sample_weight, y, pos_label
+    given = Given(sensitive_features, sample_weight, y, pos_label)
     folds = _folds(X, given, before, step, cv, random_state)
     progress("fitting")
     moments = folds.moments
-    model = _alternative(step, folds)
+    model = alternative_to(step, folds)
     fair: Any = fit_quietly(model, moments)
-    usual, own = Subspace.usual(fair, moments), Subspace.of(fair)
-    opposite = (usual.components * own.components).sum(axis=1, keepdims=True) < 0
-    both = usual._replace(components=np.where(opposite, -1, 1) * usual.components), own
-    rank, columns, kept = len(own.components), isinstance(fair, FairColumns), None
-    judged = f"PCA(n_components={rank})"
-    if columns:
-        judged = f"the {rank} columns of least overall error"
-        names = np.array(folds.feature_names, object)
-        usual_names, fair_names = names[fair.baseline_columns_], names[fair.columns_]
-        kept = KeptColumns(usual_names.tolist(), fair_names.tolist(), fair.lower_bound_)
-    elif step is not None and not isinstance(step, FairProjection):
-        judged = " ".join(repr(estimator).split())
-    setup = figures.Setup(
+    both = both_of(fair, moments)
+    rank = n_kept(fair)
+    columns = isinstance(fair, FairColumns)
+    setup = Setup(
         folds,
         fair.relative_errors,
         fair.small_groups_,
-        judged=judged,
+        judged=_judged_as_text(estimator, step, fair),
         alternative=" ".join(repr(model).split()),
         n_components=rank,
         standardized=fair.standardize,
@@ -161,25 +162,26 @@ def audit(
         random_state=random_state,
         shared={k: v for k in _SHARED if (v := getattr(fair, k)) != getattr(FairPCA, k)},
     )
-    errors = fair.baseline_group_errors_ if columns else fair.pca_group_errors_
-    is_pca = np.allclose(fair.group_errors_, errors, rtol=1e-9, atol=0)
+    usual_errors = fair.baseline_group_errors_ if columns else fair.pca_group_errors_
+    is_pca = np.allclose(fair.group_errors_, usual_errors, rtol=1e-9, atol=0)
     curve = figures.ranks_of_curve([rank] if columns else ranks, rank, moments)
-    crossed = cross_fit.measure(folds, _refits(model, fair, folds, curve, is_pca), _REFIT, progress)
+    refits = Refits(model, fair, moments, curve, is_pca)
+    errors = crossed(folds, refits.without, _REFIT, progress)
     progress("looking at the scores")
-    smaller = _for_fewer_rows(model, fair, int(setup.judged.sum()))
+    smaller = for_part_of_rows(model, fair, int(setup.judged.sum()))
     whole = smaller if before is None else Pipeline([*before.steps, ("projection", smaller)])
-    results = figures.results(setup, crossed, is_pca=is_pca)
+    results = figures.results(setup, errors, is_pca=is_pca)
     progress("following the trade-off")
     has_gap = bool(results["verdict"].worse)
     return Audit(
         **results,
-        leakage=figures.leakage(setup, both, probes, smaller),
-        outcomes=None if columns else figures.outcomes(setup, whole, getattr(folds, "X", None)),
+        leakage=leakage(setup, both, probes, smaller),
+        outcomes=None if columns else outcomes(setup, whole, getattr(folds, "X", None)),
         fit=figures.fit_figures(both, fair, moments),
-        ranks=figures.rank_curve(curve, crossed, setup),
+        ranks=figures.rank_curve(curve, errors, setup),
         path=None if columns else figures.frontier(fair, setup, n_points, has_gap),
-        rows=figures.sampled_scores(setup, both),
-        kept=kept,
+        rows=sampled_scores(setup, both),
+        kept=_kept_columns(fair, folds.feature_names) if columns else None,
     )
 
 
@@ -231,20 +233,20 @@ def audit_model(
     check_same_order(X, sensitive_features=sensitive_features, sample_weight=sample_weight, y=y)
     if isinstance(model, FairColumns):
         model.transform(X)  # refuses other columns, and a model that is not fitted
-        projection, seen = model, cross_fit.dense(X) / model.scale_
-        own = Subspace.of(model)._replace(mean=model.mean_ / model.scale_, scale=1.0)
-    else:
-        projection, seen = seen_by_projection(model, X)
-        own = Subspace(*projection_of(projection, as_rows(seen).n_features))
-    given = sensitive_features, sample_weight, y, pos_label
-    people = People(seen, given, FoldRule(_FOLDS, random_state), None)
-    rank, d = own.components.shape
-    for names in (getattr(one, "feature_names_in_", None) for one in (model, projection)):
+    fitted = fitted_map(model)
+    own = fitted.map.in_units()
+    seen = fitted.arriving(X, "audit_model")
+    if (fitted.map.units != 1).any():
+        seen = dense(seen) / fitted.map.units
+    given = Given(sensitive_features, sample_weight, y, pos_label)
+    judged = people(seen, given, FoldRule(_FOLDS, random_state))
+    rank, d = own.decode.shape
+    for names in (getattr(one, "feature_names_in_", None) for one in (model, fitted.estimator)):
         if names is not None and len(names) == d:  # those of the projection win
-            people.feature_names = [str(name) for name in names]
+            judged.feature_names = [str(name) for name in names]
     steps = flattened(model)
-    setup = figures.Setup(
-        people,
+    setup = Setup(
+        judged,
         any(getattr(step, "relative_errors", False) is True for step in steps),
         (),
         judged=" ".join(repr(model).split()),
@@ -258,60 +260,49 @@ def audit_model(
         random_state=random_state,
     )
 
-    # The model is fixed, and nothing is chosen: the alternative stands there twice.
-    crossed = cross_fit.measure(
-        people, lambda m: [own, *[cross_fit.fit_pca(m, rank)] * 2], 0.0, silent
-    )
-    both = own, cross_fit.fit_pca(people.moments, rank)
+    def refit(_: int, fit_to: GroupMoments) -> list[LinearMap]:
+        """The model, which is fixed, and PCA, with nothing to choose for a fold."""
+        pca = fit_pca(fit_to, rank)
+        return [own, pca, pca]
+
+    errors = crossed(judged, refit, 0.0, silent)
+    both = own, fit_pca(judged.moments, rank)
     in_use = model if hasattr(model, "transform") else model[:-1]  # without its classifier
-    kept = crossed.distances - crossed.errors[0]
-    same, outside = _beside_fit(projection, own, kept, cross_fit.dense(people.values))
+    kept = errors.distances - errors.errors[0]
+    same, outside = _beside_fit(fitted.estimator, own, kept, dense(judged.values))
     return ModelAudit(
-        **figures.results(setup, crossed, remedy_tried=False, outside=outside),
-        leakage=figures.leakage(setup, both, probes),
-        outcomes=figures.outcomes(setup, in_use, _safe_indexing(X, people.positions)),
+        **figures.results(setup, errors, remedy_tried=False, outside=outside),
+        leakage=leakage(setup, both, probes),
+        outcomes=outcomes(setup, in_use, _safe_indexing(X, judged.positions)),
         on_rows_fitted_to=sample_weight is None and same,
         outside=outside,
-        column_errors=figures.column_errors(own, people.moments),
-        loadings=own.components,
+        column_errors=figures.column_errors(own, judged.moments),
+        loadings=own.directions,
     )
 
 
-def _taken_apart(estimator: Any) -> tuple[Pipeline | None, Any]:
-    """The steps before the projection, and the projection itself; None for the default."""
-    if estimator is None:
-        return None, None
-    refuse_data(estimator, "audit(estimator, X, sensitive_features)")
-    if isinstance(estimator, type):
-        name = estimator.__name__
-        raise TypeError(f"{name} is a class; pass an object, for example {name}(3).")
-    steps = estimator.steps if isinstance(estimator, Pipeline) else [("", estimator)]
-    kinds = Judged | PCA | IncrementalPCA
-    places = [i for i, (_, step) in enumerate(steps) if isinstance(step, kinds)]
-    if not places:
-        names = ", ".join(type(step).__name__ for _, step in steps)
-        raise TypeError(
-            "audit takes an unfitted projection of fairpca, scikit-learn's PCA, or a pipeline with "
-            f"one of them, got {names}; pass FairPCACV(3), for example. To judge a fitted model as "
-            "it is, call fairpca.audit_model(model, X, groups)."
-        )
-    at = places[-1]
-    if hasattr(steps[at][1], "components_"):
-        warn(
-            f"audit fits {type(steps[at][1]).__name__} again, without each part of the rows in "
-            "turn; to judge the fitted one as it is, call fairpca.audit_model(model, X, groups).",
-            UserWarning,
-        )
-    return Pipeline(steps[:at]) if at else None, steps[at][1]
+def _judged_as_text(estimator: Any, step: Any, fair: Any) -> str:
+    """What is judged, as code or in words."""
+    if isinstance(fair, FairColumns):
+        return f"the {n_kept(fair)} columns of least overall error"
+    if step is None or isinstance(step, FairProjection):
+        return f"PCA(n_components={n_kept(fair)})"
+    return " ".join(repr(estimator).split())
+
+
+def _kept_columns(fair: FairColumns, feature_names: Sequence[str]) -> KeptColumns:
+    names = np.array(feature_names, object)
+    usual = names[fair.baseline_columns_].tolist()
+    return KeptColumns(usual, names[fair.columns_].tolist(), fair.lower_bound_)
 
 
 def _folds(
-    X: Any, given: Sequence[Any], before: Pipeline | None, step: Any, cv: Any, random_state: int
+    X: Any, given: Given, before: Pipeline | None, step: Any, cv: Any, random_state: int
 ) -> Folds:
     """Folds of moments, or of rows; the estimator's ``cv`` splits rows if it has one."""
     if not isinstance(X, GroupMoments):
         needs_y = isinstance(step, Judged) and get_tags(step).target_tags.required
-        if needs_y and given[2] is None:
+        if needs_y and given.y is None:
             raise ValueError(f"{step!r} needs y; pass fairpca.audit(estimator, X, groups, y=y).")
         seed: Any = random_state
         if isinstance(step, FairPCACV):
@@ -319,8 +310,7 @@ def _folds(
             seed = random_state if step.random_state is None else step.random_state
         if isinstance(cv, Integral):
             cv = fold_rule(cv, seed)
-        many = getattr(step, "max_groups", None) is not None
-        return People(X, given, cv, before, with_y=bool(needs_y), many_groups=many)
+        return people(X, given, cv, before, with_y=bool(needs_y))
     if any(own is not None for own in given[:3]):
         raise ValueError(
             "moments hold their groups and weights and no rows; pass audit(estimator, moments) "
@@ -336,97 +326,17 @@ def _folds(
     return Folds(X, X.feature_names)
 
 
-def _alternative(step: Any, folds: Folds) -> Judged:
-    """The fair version: the estimator that was passed, or the recommended one."""
-    n_folds = folds.moments.n_folds
-    if isinstance(step, Judged):
-        chosen: Judged = clone(step)
-        return chosen.set_params(cv=n_folds) if isinstance(chosen, FairPCACV) else chosen
-    rank: Any = 0.7 if step is None else step.n_components
-    if step is not None and isinstance(folds, People):
-        rank = int(clone(step).fit(cross_fit.dense(folds.values)).n_components_)
-    elif step is not None and not isinstance(rank, Integral):
-        raise ValueError("moments need PCA with a number of components, for example PCA(3).")
-    return for_sizes(FairPCACV(rank, cv=n_folds, standardize=step is None), folds.moments.counts)
-
-
-def for_sizes(fair: FairPCACV, sizes: NDArray[np.int64]) -> FairPCA:
-    """Adapt the estimator to group sizes: groups of fewer rows than folds cannot be compared."""
-    how = fair.get_params()
-    n_folds, seed = how.pop("cv"), how.pop("random_state")
-    if how["small_groups"] != "error" or (sizes >= n_folds).all():
-        return fair
-    if (sizes >= n_folds).sum() < 2:  # too few rows to choose by cross-validation
-        return FairPCA(**how)
-    small = {"min_group_size": n_folds, "small_groups": "ignore"}
-    return FairPCACV(cv=n_folds, random_state=seed, **how | small)
-
-
-def _refits(
-    estimator: Judged, fair: Any, folds: Folds, ranks: list[int], is_usual: bool
-) -> Callable[[GroupMoments], list[Subspace]]:
-    """A function that makes the usual and the fair choice without a fold, for each fold in order.
-
-    If all rows lead to the usual choice (``is_usual``), every fold stays with it.
-    """
-    rank, chosen = len(Subspace.of(fair).components), None
-    if isinstance(fair, FairPCACV) and not is_usual:
-        chosen = fair.fold_components(folds.moments, [pair for pair, *_ in folds.own_spaces])
-
-    def fit(moments: GroupMoments) -> list[Subspace]:
-        sizes = zip(moments.groups.tolist(), moments.counts.tolist(), strict=True)
-        compared = [size for label, size in sizes if label not in fair.small_groups_]
-        alone = np.count_nonzero(compared) < 2
-        # A group may be too small without the fold.
-        options = {"n_components": rank, "min_group_size": max(min(compared), 1)}
-        options["max_subsets"] = min(getattr(fair, "max_subsets", 0), _FEW_SUBSETS)
-        if isinstance(fair, FairColumns):
-            if alone:
-                raise ValueError(
-                    "without a fold only one group is left to choose columns for; pass fewer "
-                    "folds, or min_group_size with small_groups='ignore'."
-                )
-            model = fit_quietly(estimator, moments, **options)
-            usual = Subspace.usual(model, moments)
-            own = usual if is_usual else Subspace.of(model)
-            return [usual, own, own, *(usual for _ in ranks)]
-        pca = cross_fit.fit_pca(moments, max([rank, *ranks]), fair.standardize)
-        basis = together = pca.components[:rank]
-        if chosen is not None:
-            basis, together = next(chosen)
-        elif not (is_usual or alone):
-            basis = together = fit_quietly(estimator, moments, **options).components_
-        kept = pca.components[:rank], basis, together, *(pca.components[:r] for r in ranks)
-        return [pca._replace(components=components) for components in kept]
-
-    return fit
-
-
-def _for_fewer_rows(estimator: Judged, fair: Any, n_judged: int) -> Any:
-    """The estimator at the same rank, for a part of the rows of judged groups."""
-    rank = len(Subspace.of(fair).components)
-    if isinstance(fair, FairPCACV):
-        how: dict[str, Any] = {
-            "standardize": fair.standardize,
-            "relative_errors": fair.relative_errors,
-        }
-        # Keep the weight that folds chose for two groups: fewer rows might choose PCA.
-        if n_judged == 2 and np.isfinite(fair.alpha_):
-            return FairPCA(rank, alpha=fair.alpha_, **how)
-        return FairPCACV(rank, cv=figures.FEWEST_FOLDS, constraint=fair.constraint, **how)
-    return cross_fit.with_known(estimator, n_components=rank, min_group_size=1)
-
-
-def _beside_fit(model: Any, own: Subspace, kept: Array, X: Array) -> tuple[bool, float | None]:
+def _beside_fit(model: Any, own: LinearMap, kept: Array, X: Array) -> tuple[bool, float | None]:
     """Whether the scores vary as in the fit, and the share of rows far from it, if known."""
     along = getattr(model, "explained_variance_", None)
     across = getattr(model, "noise_variance_", None)
-    (r, d), same = own.components.shape, False
+    r, d = own.decode.shape
+    same = False
     if along is not None and r < d:  # otherwise any standardised rows would match
         total = float(np.sum(along))
         same = bool(abs(kept.sum() / max(len(kept) - 1, 1) - total) <= _SAME * total)
     if along is None or across is None:
         return same, None
-    variances = (own.components.T**2) @ (np.asarray(along) - across) + across
+    variances = (own.directions.T**2) @ (np.asarray(along) - across) + across
     limit = _FAR * np.sqrt(np.maximum(variances, 0.0)) + 1e-9 * np.abs(own.mean)
     return same, float((np.abs(X - own.mean) > limit).any(axis=1).mean())

@@ -240,7 +240,7 @@ class _Result:
         return figures
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
-        """Write the page of ``fairpca report``, or return it; needs ``fairpca[cli]``."""
+        """Write the page of ``fairpca report``, or return it; needs jinja2, vl-convert-python."""
         from fairpca._atomic import replacing
         from fairpca.report import render
 

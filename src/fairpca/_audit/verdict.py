@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from fairpca._audit.record import DecidingColumn, GroupResult, Interval
@@ -91,6 +91,88 @@ class Verdict:
     detectable_gap: float | None = None  # a gap this large would be seen in any judged group
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What the rules look at: one computation for all of them."""
+
+    thresholds: Thresholds
+    gaps: Mapping[Any, Interval]  # of judged groups, by the reading of the audit
+    left: Mapping[Any, Interval]  # those that the alternative leaves
+    worst: Any  # the judged group of the headline
+    worse: Sequence[Any]  # judged groups reliably worse off, worst first
+    better: Sequence[Any]
+    gainers: Sequence[Any]
+    harmed: Sequence[Any]
+    reference: Any
+    nothing_compressed: bool
+    one_value_decides: bool
+    outside: float
+    is_pca: bool
+    remedy_tried: bool
+    remedy: Remedy = Remedy.NOT_TRIED
+
+    @property
+    def best(self) -> Any:
+        """The judged group with the smallest upper end."""
+        return min(self.gaps, key=lambda label: self.gaps[label].high)
+
+    @property
+    def others_are_worse_off_together(self) -> bool:
+        """Whether all that is reliable is that a group is far ahead of the others together."""
+        if self.worse or not self.better or self.reference is not None:
+            return False
+        ahead = (1 + self.gaps[self.best].value) * (1 + self.thresholds.small_gap)
+        return ahead < 1  # the gap of the others is not small
+
+    @property
+    def widens(self) -> bool:
+        """Whether the alternative leaves a larger gap than the worst there was."""
+        before = self.gaps[self.worst].value
+        return any(gap.direction > 0 and gap.value > before for gap in self.left.values())
+
+
+class Rule(NamedTuple):
+    """A name for what is the case, and when it is."""
+
+    applies: Callable[[Facts], bool]
+    means: Any
+
+
+#: What the alternative does; the first rule that applies.
+REMEDIES = (
+    Rule(lambda facts: not facts.remedy_tried, Remedy.NOT_TRIED),
+    Rule(lambda facts: facts.is_pca, Remedy.IS_PCA),
+    Rule(lambda facts: facts.worst not in facts.gainers, Remedy.NOT_RELIABLE),
+    Rule(lambda facts: bool(facts.harmed), Remedy.HARMS_ANOTHER),
+    Rule(lambda facts: facts.widens, Remedy.WIDENS),
+    Rule(lambda facts: True, Remedy.HELPS),
+)
+
+#: What stands in the way of a verdict; the first rule that applies, if any does.
+REASONS = (
+    Rule(lambda facts: facts.nothing_compressed, Reason.NOTHING_COMPRESSED),
+    Rule(lambda facts: facts.outside > facts.thresholds.outside, Reason.OTHER_ROWS),
+    Rule(lambda facts: facts.one_value_decides, Reason.ONE_VALUE_DECIDES),
+    Rule(lambda facts: not facts.gaps, Reason.TOO_FEW_ROWS),
+    Rule(lambda facts: facts.others_are_worse_off_together, Reason.OTHERS_TOGETHER),
+)
+
+#: The case where nothing stands in the way; the first rule that applies.
+CASES = (
+    Rule(lambda facts: not facts.worse, Case.NO_GAP),
+    Rule(lambda facts: not facts.remedy_tried, Case.GAP),
+    Rule(lambda facts: facts.remedy is Remedy.HELPS, Case.REMEDY),
+    Rule(lambda facts: True, Case.NO_REMEDY),
+)
+
+#: Reasons for which errors, and so their changes, mean nothing.
+_MEANINGLESS = (Reason.NOTHING_COMPRESSED, Reason.OTHER_ROWS, Reason.ONE_VALUE_DECIDES)
+
+
+def _first(rules: Sequence[Rule], facts: Facts) -> Any:
+    return next((rule.means for rule in rules if rule.applies(facts)), None)
+
+
 def decide(
     groups: Sequence[GroupResult],
     columns: Sequence[DecidingColumn],
@@ -104,71 +186,85 @@ def decide(
     outside: float | None = None,  # share of the rows unlike those that a model was fitted to
 ) -> Verdict:
     """The verdict from the figures of the groups."""
-    changes: dict[str, Any] = {}
-    if remedy_tried and not nothing_compressed:
-        judged = [row for row in groups if row.judged]
-        others = [row for row in groups if not row.judged]
-        changes = {
-            "gainers": [row.label for row in judged if row.change and row.change.direction < 0],
-            "payers": [row.label for row in judged if row.change and row.change.direction > 0],
-            "harmed": [r.label for r in judged if r.above_worst and r.above_worst.direction > 0],
-            "unjudged_payers": [r.label for r in others if r.change_estimate > thresholds.paying],
-        }
-    gaps, other_gaps = gaps_of(groups, by_share), gaps_of(groups, not by_share)
-    reason = None if gaps else Reason.TOO_FEW_ROWS
-    if any(column.decides for column in columns):
-        reason = Reason.ONE_VALUE_DECIDES
-    if (outside or 0.0) > thresholds.outside:
-        reason = Reason.OTHER_ROWS
-    if nothing_compressed:
-        reason = Reason.NOTHING_COMPRESSED
-    if reason is not None:
-        changes = changes if reason is Reason.TOO_FEW_ROWS else {}  # otherwise they mean nothing
-        return Verdict(Case.CANNOT_JUDGE, reason, by_share=by_share, **changes)
-    worst, other = headline(gaps, reference), headline(other_gaps, reference)
+    changes = _changes(groups, thresholds) if remedy_tried else {}
+    gaps = gaps_of(groups, by_share)
     worse = [label for label, gap in gaps.items() if gap.direction > 0]
-    worse.sort(key=lambda label: -gaps[label].value)
-    better = [label for label, gap in gaps.items() if gap.direction < 0]
-    best = min(gaps, key=lambda label: gaps[label].high)
-    ahead = (1 + gaps[best].value) * (1 + thresholds.small_gap) < 1  # the others' gap is not small
-    if not worse and better and reference is None and ahead:
-        told = {"group": best, "gap": gaps[best], "better": better, "by_share": by_share}
-        return Verdict(Case.CANNOT_JUDGE, Reason.OTHERS_TOGETHER, **told, **changes)
-    other = other if other_gaps[other].direction > 0 else None
-    agree = other == (worst if worse else None)
-    remedy = Remedy.NOT_TRIED
-    if is_pca:
-        remedy = Remedy.IS_PCA
-    elif changes:
-        left = gaps_of(groups, by_share, after=True).values()
-        widens = any(gap.direction > 0 and gap.value > gaps[worst].value for gap in left)
-        remedy = Remedy.WIDENS if widens else Remedy.HELPS
-        if changes["harmed"]:
-            remedy = Remedy.HARMS_ANOTHER
-        if worst not in changes["gainers"]:
-            remedy = Remedy.NOT_RELIABLE
-    case = Case.REMEDY if remedy is Remedy.HELPS else Case.NO_REMEDY
-    if not worse:
-        case = Case.NO_GAP
-    elif not remedy_tried:
-        case = Case.GAP
+    facts = Facts(
+        thresholds=thresholds,
+        gaps=gaps,
+        left=gaps_of(groups, by_share, after=True),
+        worst=headline(gaps, reference) if gaps else None,
+        worse=sorted(worse, key=lambda label: -gaps[label].value),
+        better=[label for label, gap in gaps.items() if gap.direction < 0],
+        gainers=changes.get("gainers", ()),
+        harmed=changes.get("harmed", ()),
+        reference=reference,
+        nothing_compressed=nothing_compressed,
+        one_value_decides=any(column.decides for column in columns),
+        outside=outside or 0.0,
+        is_pca=is_pca,
+        remedy_tried=remedy_tried,
+    )
+    reason = _first(REASONS, facts)
+    if reason is not None:
+        return _cannot_judge(reason, facts, by_share, changes)
+    facts = replace(facts, remedy=_first(REMEDIES, facts))
+    other = _other_reading(gaps_of(groups, not by_share), reference)
+    conclusive = bool(facts.worse) == (other is not None)
     return Verdict(
-        case,
-        group=worst,
-        gap=gaps[worst],
+        _first(CASES, facts),
+        group=facts.worst,
+        gap=gaps[facts.worst],
         by_share=by_share,
-        small=bool(worse) and gaps[worse[0]].value < thresholds.small_gap,
-        worse=worse,
-        better=better,
-        remedy=remedy,
-        readings_agree=agree if bool(worse) == (other is not None) else None,
+        small=bool(worse) and gaps[facts.worse[0]].value < thresholds.small_gap,
+        worse=facts.worse,
+        better=facts.better,
+        remedy=facts.remedy,
+        readings_agree=other == (facts.worst if worse else None) if conclusive else None,
         other_group=other,
         detectable_gap=max(row.detectable_gap or 0.0 for row in groups),
         **changes,
     )
 
 
-def headline(gaps: dict[Any, Interval], reference: Any) -> Any:
+def _cannot_judge(reason: Reason, facts: Facts, by_share: bool, changes: dict[str, Any]) -> Verdict:
+    """The verdict that there is none, with what is known nevertheless."""
+    if reason in _MEANINGLESS:
+        return Verdict(Case.CANNOT_JUDGE, reason, by_share=by_share)
+    if reason is Reason.TOO_FEW_ROWS:
+        return Verdict(Case.CANNOT_JUDGE, reason, by_share=by_share, **changes)
+    best = facts.best
+    return Verdict(
+        Case.CANNOT_JUDGE,
+        reason,
+        group=best,
+        gap=facts.gaps[best],
+        better=facts.better,
+        by_share=by_share,
+        **changes,
+    )
+
+
+def _changes(groups: Sequence[GroupResult], thresholds: Thresholds) -> dict[str, Any]:
+    """Who gains and who pays under the alternative."""
+    directions = {row.label: row.change.direction for row in groups if row.judged and row.change}
+    above = {r.label: r.above_worst.direction for r in groups if r.judged and r.above_worst}
+    others = [row for row in groups if not row.judged]
+    return {
+        "gainers": [label for label, direction in directions.items() if direction < 0],
+        "payers": [label for label, direction in directions.items() if direction > 0],
+        "harmed": [label for label, direction in above.items() if direction > 0],
+        "unjudged_payers": [r.label for r in others if r.change_estimate > thresholds.paying],
+    }
+
+
+def _other_reading(gaps: Mapping[Any, Interval], reference: Any) -> Any:
+    """The group that the other reading names as reliably worst off, if there is one."""
+    named = headline(gaps, reference)
+    return named if gaps[named].direction > 0 else None
+
+
+def headline(gaps: Mapping[Any, Interval], reference: Any) -> Any:
     """The largest lower end; the reference only if nobody is reliably worse off than it."""
     return max(gaps, key=lambda g: (gaps[g].direction > 0, g != reference, gaps[g].low))
 
@@ -177,5 +273,10 @@ def gaps_of(
     groups: Sequence[GroupResult], by_share: bool, after: bool = False
 ) -> dict[Any, Interval]:
     """The gap of every judged group by one of the readings, also ``after`` the alternative."""
-    sides = [(row.label, row.alternative if after else row.baseline) for row in groups]
-    return {label: gap for label, own in sides if (gap := own.read(by_share)[0]) is not None}
+    found = {}
+    for row in groups:
+        figures = row.alternative if after else row.baseline
+        gap, _ = figures.read(by_share)
+        if gap is not None:
+            found[row.label] = gap
+    return found

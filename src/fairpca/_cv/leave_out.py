@@ -3,21 +3,28 @@
 Both come from moments that are kept by fold, without another pass over the data. The rows left out
 are judged from their own Gram matrices, about the mean of the training rows and, where columns are
 standardised, in units of the training rows' deviations.
+
+The sums of the training rows are added up, never subtracted from those of all rows: a fold may hold
+nearly all of the weight.
 """
 
-from collections.abc import Iterator
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fairpca._blas import WORK_WORTH_A_THREAD, blas_threads
-from fairpca._moments.few_rows import FewRows
+from fairpca._moments.few_rows import FewRows, combined
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.operand import KEPT_BYTES, Operand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.sums import Sums, scale_of
 from fairpca._moments.tolerances import TINY
 from fairpca._typing import Array, Mask
+
+_LEAST_WEIGHT = 1e-11  # beside rows that weigh one, sums keep five digits of rows that weigh this
 
 
 @dataclass(frozen=True)
@@ -28,44 +35,61 @@ class Fold:
     mean: Array  # the mean of the training rows, divided by the scale
     left_out: Sums | FewRows  # sums by group, divided by the scale
 
+    def errors(self, bases: Sequence[Array]) -> tuple[Array, Array]:
+        """Summed squared errors of the rows left out, and their squared distances from the mean.
+
+        The errors have shape (n_bases, k), the distances shape (k,).
+        """
+        return self.left_out.errors(bases, self.mean)
+
 
 class LeaveOut:
     """The folds of all repeats, for the groups as the fit sees them.
 
     ``repeats`` says which repeat each fold belongs to, ``odds`` how many rows are left out for each
-    row that is fitted to, and ``n_threads`` how many threads are worth using.
+    row that is fitted to, and ``n_threads`` how many threads are worth using. Folds that
+    ``are_kept`` are the same objects whenever they are asked for.
     """
 
     def __init__(self, settled: SettledGroups) -> None:
         cells = settled.cells
         if not isinstance(cells, GroupMoments) or not cells.n_folds:
             raise ValueError("these moments have no folds; pass folds=10 when you make them.")
+        self._standardize = settled.scale is not None
+        self._compared = settled.compared
         self._repeats = [cells._keep(folds=True), *settled.repeats]
-        self._standardize, self._compared = settled.scale is not None, settled.compared
         of_repeats = [moments._folds() for moments in self._repeats]
-        self._members = [(r, fold) for r, folds in enumerate(of_repeats) for fold in folds]
-        n_folds = len(self._members)
+        sizes = [size for folds in of_repeats for size in folds.values()]
+        n_folds = len(sizes)
         if n_folds < 2:
             raise ValueError(f"cv needs two folds or more, got {n_folds}; pass for example cv=10.")
-        self.repeats = np.array([repeat for repeat, _ in self._members], np.intp)
-        left_out, weights = np.stack([of_repeats[r][f] for r, f in self._members], axis=1)
+        self.repeats = np.repeat(np.arange(len(of_repeats)), [len(folds) for folds in of_repeats])
+        left_out = np.array([n_rows for n_rows, _ in sizes])
         self._refuse_unjudged(left_out)
-        parts, total = weights.sum(axis=1), float(self._repeats[0]._sums.weights.sum())
-        self.odds = float(np.mean(parts / (total - parts)))
-        k, d = len(cells.groups), settled.moments.n_features
-        few = isinstance(self._repeats[0]._sums, FewRows)
-        width = int(settled.moments.counts.sum()) if few else k * d
-        n_bytes = 16 * n_folds * width * d  # size of the matrices, or of the rows
-        self._kept: list[Fold] = []
-        if n_bytes <= KEPT_BYTES:
-            self._kept = list(self)
+        self._refuse_unequal_weights(np.array([weights for _, weights in sizes]))
+        parts = left_out.sum(axis=1)
+        fitted_to = settled.moments.counts.sum() - parts
+        self.odds = float(np.mean(parts / fitted_to))
+        d = settled.moments.n_features
         self.n_threads = blas_threads() if n_folds * d**3 >= WORK_WORTH_A_THREAD else 1
+        self.are_kept = n_folds * self._n_bytes_of_a_fold(settled) <= KEPT_BYTES
+        self._kept = list(self._made()) if self.are_kept else []
 
     def __iter__(self) -> Iterator[Fold]:
-        yield from self._kept
-        for repeat, fold in () if self._kept else self._members:
-            fit_to, judge = self._repeats[repeat]._split(fold)
-            yield fold_of(fit_to, judge, self._compared, self._standardize)
+        return iter(self._kept) if self.are_kept else self._made()
+
+    def _made(self) -> Iterator[Fold]:
+        for moments in self._repeats:
+            for fit_to, judge in training_and_left_out(moments):
+                yield fold_of(fit_to, judge, self._compared, self._standardize)
+
+    def _n_bytes_of_a_fold(self, settled: SettledGroups) -> int:
+        """Bytes of the matrices of a fold, or of its rows."""
+        moments = settled.moments
+        width = len(moments.groups) * moments.n_features
+        if isinstance(self._repeats[0]._sums, FewRows):
+            width = int(moments.counts.sum())
+        return 16 * width * moments.n_features
 
     def _refuse_unjudged(self, left_out: Array) -> None:
         """Refuse folds that leave a group nothing to fit to or to judge by, given their rows."""
@@ -81,10 +105,53 @@ class LeaveOut:
                 "that stratifies by group, or min_group_size with small_groups='merge'."
             )
 
+    def _refuse_unequal_weights(self, weights: Array) -> None:
+        """Refuse rows so heavy that the sums hold few digits of others, given weights by fold."""
+        lightest, heaviest = weights[weights > 0].min(), weights.max()
+        if lightest < _LEAST_WEIGHT * heaviest:
+            raise ValueError(
+                f"sample_weight: the rows of one fold weigh {heaviest / lightest:.1g} times as "
+                f"much as those of another, and sums of float64 numbers keep 16 digits; pass "
+                f"weights whose ratio is at most {1 / _LEAST_WEIGHT:.0e}."
+            )
 
-def fold_of(fit_to: GroupMoments, judge: GroupMoments, compared: Mask, standardize: bool) -> Fold:
-    """The fold of a pair of moments, which have the same groups."""
-    sums, left_out = fit_to._group_sums(), judge._group_sums()
+
+def training_and_left_out(moments: GroupMoments) -> Iterator[tuple[Sums | FewRows, Sums | FewRows]]:
+    """For each fold, the sums by group of all other rows, and those of its own rows."""
+    total = moments._sums
+    origin = (total.weights @ total.shifts + total.sums.sum(axis=0)) / total.weights.sum()
+    # Sums about one origin add up without being moved.
+    never, *folds = (part.moved(origin) for part in moments._sums_by_fold())
+    yield from zip(_sums_without_each(folds, never), folds, strict=True)
+
+
+def _sums_without_each(
+    parts: Sequence[Sums | FewRows], others: Sums | FewRows
+) -> Iterator[Sums | FewRows]:
+    """For each part, the sum of the other parts and of ``others``.
+
+    Half of the parts are added to ``others`` before the other half is gone through, and so on down.
+    """
+    if len(parts) == 1:
+        yield others
+        return
+    middle = len(parts) // 2
+    first, second = parts[:middle], parts[middle:]
+    yield from _sums_without_each(first, _added([others, *second]))
+    yield from _sums_without_each(second, _added([others, *first]))
+
+
+def _added(parts: Sequence[Sums | FewRows]) -> Sums | FewRows:
+    """The sums of several parts with the same groups."""
+    k, d = parts[0].sums.shape
+    return combined(k, d, [(part, range(k)) for part in parts])
+
+
+def fold_of(
+    fit_to: Sums | FewRows, judge: Sums | FewRows, compared: Mask, standardize: bool
+) -> Fold:
+    """The fold of the sums of its training rows and of the rows left out, by the same groups."""
+    sums, left_out = fit_to, judge
     empty = sums.rows == 0
     if empty.any():  # these groups weigh next to nothing and lie at the overall mean
         mean = sums.take(np.flatnonzero(~empty).tolist()).mean

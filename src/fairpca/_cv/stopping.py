@@ -20,23 +20,22 @@ Held-out figures flatter the stop that was chosen by them. What is published is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from typing import NamedTuple
 
 import numpy as np
 
-from fairpca._blas import parallel_map, single_threaded_blas
+from fairpca._blas import parallel_map
 from fairpca._cv.held_out import PCA, HeldOut, Intervals
 from fairpca._cv.leave_out import Fold, LeaveOut
+from fairpca._cv.path import FoldPath, Path, path_of
 from fairpca._moments.operand import Operand
 from fairpca._problems.problems import PLAIN_PCA, FairProblem
 from fairpca._problems.solution import Solution, disparity
 from fairpca._problems.status import Status
-from fairpca._solvers import solve, spaces_of
-from fairpca._solvers.many_groups.pareto import EfficientFrontier
-from fairpca._solvers.many_groups.spread import SpreadFrontier
+from fairpca._solvers import solve
 from fairpca._typing import Array, Codes, Mask
 
 _STOPS = np.linspace(0.0, 1.0, 5)  # where held-out errors are computed first
@@ -46,98 +45,57 @@ _NEAR_PARITY = 0.02  # a disparity below this share of PCA's is noise of the fol
 _GATE = 1.5  # a gain must exceed this many corrected standard errors, or PCA is kept
 
 
-@dataclass(frozen=True)
-class Walk:
-    """The way that a problem prescribes from the PCA of all rows, stop 0, to its end, stop 1.
-
-    With two groups alpha falls evenly from 1 to where the harmed group is at its best
-    (``constraint="efficient"``) or to 0. All rows decide which group is harmed, also for the folds.
-    With more groups the largest error or the spread falls evenly.
-
-    Budgets of the problem do not apply: stops take their place. A limit for each group makes the
-    way of the spread end sooner.
-    """
-
-    problem: FairProblem
-    pca: Solution
-    operand: Operand  # the second moments of all rows
-    tol: float
-
-    def at(self, stop: float) -> FairProblem:
-        """The problem whose solution is the projection at this stop."""
-        if stop == 0:
-            return PLAIN_PCA
-        if len(self.operand.shares) > 2:
-            efficient = self.problem.constraint == "efficient"
-            return FairProblem(constraint="efficient" if efficient else "parity", fraction=stop)
-        return FairProblem(alpha=self._alpha(stop))
-
-    def bases(self, operand: Operand, rank: int, stops: Sequence[float]) -> tuple[list[Array], int]:
-        """The projections at these stops for other rows, and how many eigensolves they took.
-
-        For more than two groups each search starts where the one before it ended, so take the
-        stops in order.
-        """
-        tol = max(self.tol, 1e-4)  # held-out errors are far less certain than this
-        with single_threaded_blas():
-            spaces = spaces_of(operand.compact, rank)
-            if len(self.operand.shares) == 2:
-                towards_parity = np.zeros(2)
-                towards_parity[[self.pca.privileged, self.pca.harmed]] = -1.0, 1.0
-                alphas = [self._alpha(stop) for stop in stops]
-                line = [a * spaces.shares + (1 - a) * towards_parity for a in alphas]
-                bases = [spaces.top(weights).basis for weights in line]
-            elif self.problem.constraint == "efficient":
-                efficient = EfficientFrontier(spaces, tol)
-                bases = [efficient.part(stop).basis for stop in stops]
-            else:
-                way = FairProblem(max_group_increase=self.problem.max_group_increase)
-                frontier = SpreadFrontier(spaces, way, tol)
-                bases = [frontier.part(stop).basis for stop in stops]
-        frame = operand.frame
-        return (bases if frame is None else [frame @ U for U in bases]), spaces.n_eigensolves
-
-    def _alpha(self, stop: float) -> float:
-        p_A = float(self.operand.shares[self.pca.privileged])
-        end = 1.0 / (1.0 + p_A) if self.problem.constraint == "efficient" else 0.0
-        return 1.0 - stop * (1.0 - end)
-
-
 @dataclass
 class CrossFit:
     """The held-out errors at stops, computed when they are asked for."""
 
     folds: LeaveOut
-    walk: Walk
-    rank: int
+    path: Path
     relative_errors: bool  # whether errors are shares of each group's own variation
     n_eigensolves: int = 0
     _errors: dict[float, Array] = field(default_factory=dict)  # by stop
+    _paths: dict[int, FoldPath] = field(default_factory=dict)  # those kept, by fold
 
     def at(self, stops: Iterable[float]) -> Curve:
         """Held-out errors at PCA, at these stops, and at those asked for before."""
-        folds, walk = self.folds, self.walk
         new = sorted({0.0, *map(float, stops)} - self._errors.keys())
-
-        def measure(fold: Fold) -> tuple[Array, Array, Array, int]:
-            operand = fold.operand.relative() if self.relative_errors else fold.operand
-            bases, n_eigensolves = walk.bases(operand, self.rank, new)
-            errors, variation = fold.left_out.errors(bases, fold.mean)
-            return errors, fold.left_out.weights, variation, n_eigensolves
-
         if new:
-            found = list(parallel_map(measure, folds, folds.n_threads))
-            of_folds, weights, variation, counts = zip(*found, strict=True)
-            self._weights, self._variation = np.array(weights), np.array(variation)
-            self._errors |= dict(zip(new, np.array(of_folds).swapaxes(0, 1), strict=True))
-            self.n_eigensolves += sum(counts)
+            self._measure(new)
         known = sorted(self._errors)
         errors = np.stack([self._errors[stop] for stop in known], axis=1)
+        folds, path = self.folds, self.path
         held_out = HeldOut(errors, self._weights, self._variation, folds.odds, folds.repeats)
-        sides = Sides(walk.operand.compared, walk.pca.harmed, walk.pca.privileged)
-        return Curve(
-            np.array(known), held_out.relative() if self.relative_errors else held_out, sides
-        )
+        if self.relative_errors:
+            held_out = held_out.relative()
+        sides = Sides(path.operand.compared, path.pca.harmed, path.pca.privileged)
+        return Curve(np.array(known), held_out, sides)
+
+    def _measure(self, stops: list[float]) -> None:
+        """Fit all folds at these stops, and measure the rows left out."""
+        self.n_eigensolves += self.path.prepare(stops)
+
+        def measure(numbered: tuple[int, Fold]) -> tuple[Array, Array, Array, int]:
+            number, fold = numbered
+            path = self._path_of(number, fold)
+            before = path.n_eigensolves
+            errors, variation = fold.errors(path.bases(stops))
+            return errors, fold.left_out.weights, variation, path.n_eigensolves - before
+
+        found = list(parallel_map(measure, enumerate(self.folds), self.folds.n_threads))
+        of_folds, weights, variation, counts = zip(*found, strict=True)
+        self._weights, self._variation = np.array(weights), np.array(variation)
+        self._errors |= dict(zip(stops, np.array(of_folds).swapaxes(0, 1), strict=True))
+        self.n_eigensolves += sum(counts)
+
+    def _path_of(self, number: int, fold: Fold) -> FoldPath:
+        """The path of a fold, kept as long as the fold is."""
+        path = self._paths.get(number)
+        if path is None:
+            operand = fold.operand.relative() if self.relative_errors else fold.operand
+            path = self.path.of_fold(operand)
+        if self.folds.are_kept:
+            self._paths[number] = path
+        return path
 
 
 class Sides(NamedTuple):
@@ -193,8 +151,8 @@ def solve_by_folds(
     The bound proves only that the projection is optimal at its stop.
     """
     pca = solve(PLAIN_PCA, operand, rank, tol)
-    walk = Walk(replace(problem, max_group_increase=inf), pca, operand, tol)
-    cross_fit = CrossFit(folds, walk, rank, relative_errors)
+    path = path_of(replace(problem, max_group_increase=inf), pca, operand, tol)
+    cross_fit = CrossFit(folds, path, relative_errors)
     if _worst_off_decides(problem):
         curve = _up_to_parity(cross_fit)
     else:
@@ -207,7 +165,7 @@ def solve_by_folds(
         )
     honest = held_out.judged_at(of_folds, chosen)
     stop = Stop(curve, chosen, of_folds, float(curve.stops[chosen]), honest)
-    solution = solve(walk.at(stop.stop), operand, rank, tol, pca)
+    solution = solve(path.at(stop.stop), operand, rank, tol, pca)
     solution = replace(
         solution,
         status=Status.CROSS_VALIDATED if stop.stop > 0 else Status.NO_GAIN,
@@ -303,7 +261,7 @@ def _up_to_parity(cross_fit: CrossFit) -> Curve:
     """Held-out errors up to where parity is first passed, with a few more stops near there."""
     one_by_one, at_once = _STOPS[1:, np.newaxis], [_STOPS]
     # More than two groups never change sides, and their searches share the ends of the way.
-    for stops in one_by_one if len(cross_fit.walk.operand.shares) == 2 else at_once:
+    for stops in one_by_one if len(cross_fit.path.operand.shares) == 2 else at_once:
         curve = cross_fit.at(stops)
         if curve.disparity[-1] <= 0:
             break

@@ -7,7 +7,6 @@ fitted attributes follow, is up to its subclasses: :class:`FairProjection` looks
 
 import os
 import sys
-from collections.abc import Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -17,17 +16,19 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairpca._estimators.advice import warn_of_data, warn_of_result
 from fairpca._estimators.projection import Projection
 from fairpca._input.checks import (
-    MOST_GROUPS,
-    check_group_labels,
     check_same_order,
     check_several_groups,
     check_two_groups,
     forgotten_groups,
+    refuse_beside_moments,
+    refuse_continuous,
+    refuse_ids,
 )
 from fairpca._input.device import is_dask
 from fairpca._input.labels import classes_in, encode_few_groups, refuse_counts
@@ -42,9 +43,13 @@ from fairpca._problems.solution import Solution, disparity
 from fairpca._sklearn import Interval, RealNotInt, StrOptions
 from fairpca._solvers import solve
 from fairpca._solvers.rank import solve_fewest_components
-from fairpca._typing import Array, Labels
+from fairpca._typing import Array, Codes, Label, Labels
+from fairpca.exceptions import NotEnoughRows
 
 Result = TypeVar("Result")
+
+#: What ``fit`` takes beside X and y, and scikit-learn's routing passes on.
+_BY_ROW = {"sensitive_features": True, "sample_weight": True, "units": True}
 
 
 @dataclass(eq=False, repr=False)
@@ -54,7 +59,6 @@ class AnyGroups:
     _: KW_ONLY
     min_group_size: int = 1
     small_groups: SmallGroups = "error"
-    max_groups: int | None = None
 
 
 class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
@@ -64,15 +68,14 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     (``_set_result``).
     """
 
-    __metadata_request__fit: ClassVar = {"sensitive_features": True, "sample_weight": True}
-    __metadata_request__partial_fit: ClassVar = {"sensitive_features": True, "sample_weight": True}
+    __metadata_request__fit: ClassVar = _BY_ROW
+    __metadata_request__partial_fit: ClassVar = _BY_ROW
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "standardize": ["boolean"],
         "relative_errors": ["boolean"],
         "min_group_size": [Interval(Integral, 1, None, closed="left")],
         "small_groups": [StrOptions({"error", "merge", "ignore"})],
-        "max_groups": [Interval(Integral, 2, None, closed="left"), None],
         "notion": [StrOptions(set(get_args(Notion)))],
         "pos_label": [object],
         "random_state": ["random_state"],
@@ -84,22 +87,36 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     # For estimators of two groups, which do not have these parameters.
     min_group_size: int = 1
     small_groups: SmallGroups = "error"
-    max_groups: int | None = None
 
     moments_: GroupMoments
     feature_names_in_: Labels
-    _fitted_files: Sequence[Any] = ()  # ``save`` must not overwrite these
+    n_features_in_: int
+    n_samples_: int
+    mean_: Array
+    scale_: Array
+    groups_: Labels
+    group_sizes_: Codes
+    small_groups_: list[Label]
+    _lacking: str = ""  # why the rows that ``partial_fit`` has seen do not allow a fit yet
     _otherwise: ClassVar[str] = ""  # what to use for one group instead
 
     def fit(
-        self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        units: Any = None,
     ) -> Self:
-        """Fit to the rows of X.
+        """Fit to the rows of X, or to moments accumulated elsewhere.
 
         Parameters
         ----------
-        X : {array, memory map, sparse matrix, data frame} of shape (n_samples, n_features)
-            Training data; neither modified nor copied whole.
+        X : {array, memory map, sparse matrix, data frame} of shape (n_samples, n_features), \
+                or GroupMoments
+            Training data; neither modified nor copied whole. :class:`GroupMoments` hold the groups
+            and weights of their rows, so the other arguments are left out.
         y : array-like of shape (n_samples,), optional
             The outcome of each row, for estimators that look at it: :class:`FairPLS`, and
             :class:`BlindPCA` within classes. Others ignore it.
@@ -109,88 +126,84 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
             ``transform``.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights.
+        units : array-like of shape (n_samples,), optional
+            The person, or other unit, that each row belongs to.
         """
         self._validate_params()
-        rows, groups = self._rows_of("fit", X, y, sensitive_features, sample_weight)
-        moments, settled = self._learn(rows, y, groups, sample_weight)
+        if isinstance(X, GroupMoments):
+            given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+            refuse_beside_moments(self, **given, units=units)
+            refuse_continuous(X.groups, X.counts, self._least)
+            moments: Moments = self._prepared(X, y)
+            settled = self._settle(moments)
+        else:
+            rows, groups = self._rows_of("fit", X, y, sensitive_features, sample_weight, units)
+            moments, settled = self._learn(rows, y, groups, sample_weight)
         result = self._solve(settled)
-        self._remember_features(X, settled.moments)
-        return self._publish(moments, settled, result)
+        fitted = self._unfitted()
+        fitted._set_columns(X, settled.moments)
+        return self._publish(fitted, moments, settled, result)
 
     def partial_fit(
-        self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        units: Any = None,
     ) -> Self:
         """Add the rows of X to those seen before, and fit to all of them; arguments as for `fit`.
 
-        A block may hold a single group. While the rows seen so far allow no fit (one group only,
-        fewer rows than components), there is no result, and methods that need one say why. Each
-        call solves; for very many blocks use :meth:`GroupMoments.update` and :meth:`fit_moments`.
+        A block may hold a single group. While the rows seen so far are too few for a fit (one group
+        only, fewer rows than components), there is no result, and methods that need one say why.
+        Each call solves; for very many blocks use :meth:`GroupMoments.update` and fit to the
+        moments.
         """
         self._validate_params()
+        if isinstance(X, GroupMoments):
+            raise TypeError(
+                "partial_fit takes rows, not GroupMoments; merge moments, first.merge(second), and "
+                "pass the result to fit."
+            )
         first = "moments_" not in vars(self)
         if first and "groups_" in vars(self):
             raise ValueError(
                 f"this {type(self).__name__} has no moments (it was loaded, or fitted to very many "
                 "features at once) and cannot be updated; call fit, or partial_fit on a new object."
             )
-        if not first and not is_dask(X):  # blocks of dask are compared when merged
-            validate_data(self, X, reset=False, skip_check_array=True)
-        rows, groups = self._rows_of("partial_fit", X, y, sensitive_features, sample_weight)
+        fitted = self._unfitted()
+        if not first:
+            fitted._copy_columns(self)
+            if not is_dask(X):  # blocks of dask are compared when merged
+                validate_data(fitted, X, reset=False, skip_check_array=True)
+        rows, groups = self._rows_of("partial_fit", X, y, sensitive_features, sample_weight, units)
         moments = GroupMoments() if first else copy(self.moments_)
         moments.update(rows, groups, sample_weight, self._target(y, "partial_fit", moments))
+        if first:
+            fitted._set_columns(X, moments)
+        refuse_continuous(moments.groups, moments.counts, self._least)
         try:
+            refuse_ids(moments.groups, moments.counts, self._least)
             settled = self._settle(moments)
             result = self._solve(settled)
-        except ValueError:  # more rows may help; _ready raises it again if they do not come
-            self._forget()
-            self.moments_ = moments
-        else:
-            self._publish(moments, settled, result)
-        if first:
-            self._remember_features(X, moments)
-        return self
-
-    def fit_moments(self, moments: GroupMoments) -> Self:
-        """Fit to moments accumulated elsewhere, for instance merged from many files or machines."""
-        self._validate_params()
-        if not isinstance(moments, GroupMoments):
-            raise TypeError(
-                f"fit_moments needs GroupMoments, got {type(moments).__name__}; "
-                "make them with GroupMoments.from_data(X, groups)."
-            )
-        settled = self._settle(moments)
-        result = self._solve(settled)
-        self._remember_features(None, settled.moments)
-        return self._publish(copy(moments), settled, result)
-
-    def fit_files(
-        self, data: Any, *, sensitive_features: str | Sequence[str], **options: Any
-    ) -> Self:
-        """Fit to the rows of files or of a query, read once in constant memory.
-
-        Parameters
-        ----------
-        data, sensitive_features, **options
-            As for :meth:`GroupMoments.from_files`. ``target`` is the column of y, for estimators
-            that look at it.
-        """
-        from fairpca.cli.reader.read import input_paths
-
-        self._validate_params()
-        self._fit_files(data, {"sensitive_features": sensitive_features, **options})
-        self._fitted_files = input_paths(data)
-        return self
+        except NotEnoughRows as reason:
+            fitted.moments_ = moments
+            fitted._lacking = str(reason)
+            self.__dict__ = fitted.__dict__
+            return self
+        return self._publish(fitted, moments, settled, result)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to a safetensors file; see :func:`fairpca.load_model`.
 
         The file keeps the fitted attributes, but not the moments, which ``partial_fit`` needs.
-        Saving needs ``pip install "fairpca[model]"``.
+        Saving needs ``pip install safetensors``.
         """
         from fairpca._atomic import replacing
         from fairpca._models.safetensors import write_model
 
-        with replacing(path, self._fitted_files) as temporary:
+        with replacing(path) as temporary:
             write_model(self, temporary)
 
     # -- what a subclass defines -------------------------------------------------------------------
@@ -200,8 +213,11 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         raise NotImplementedError
 
     def _set_result(self, settled: SettledGroups, result: Result) -> None:
-        """Set the fitted attributes that follow from the result, and warn about it."""
+        """Set the fitted attributes that follow from the result."""
         raise NotImplementedError
+
+    def _warn(self, settled: SettledGroups, result: Result) -> None:
+        """Issue the warnings about a result that is published."""
 
     def _check_groups(self, settled: SettledGroups) -> None:
         """Refuse groups that this estimator, with its parameters, cannot compare."""
@@ -228,89 +244,105 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     # -- learning ----------------------------------------------------------------------------------
 
     def _rows_of(
-        self, method: str, X: Any, y: Any, groups: Any, sample_weight: Any
+        self, method: str, X: Any, y: Any, groups: Any, sample_weight: Any, units: Any = None
     ) -> tuple[Any, Any]:
         """Rows and groups, checked against each other; dask collections are left as they are."""
+        # units are for the moments, which do not take them yet
         if groups is None:
             raise forgotten_groups(self, method, y, self._needs_outcomes())
         check_same_order(X, sensitive_features=groups, sample_weight=sample_weight, y=y)
         if is_dask(X) or is_dask(groups):
             return X, groups
         rows = as_rows(X)
-        least = 1 if self.small_groups == "error" else self.min_group_size
-        most = self.max_groups
-        if method == "partial_fit":  # a block only tells whether there are too many groups already
-            most = most or MOST_GROUPS if self.small_groups == "error" else sys.maxsize
-        return rows, encode_few_groups(groups, rows, most, least)
+        least = self._least if method == "fit" else None
+        return rows, encode_few_groups(groups, rows, least)
+
+    @property
+    def _least(self) -> int:
+        """Groups of fewer rows are not compared."""
+        return 1 if self.small_groups == "error" else self.min_group_size
 
     def _learn(
         self, rows: Any, y: Any, groups: Any, sample_weight: Any
     ) -> tuple[Moments, SettledGroups]:
         """The moments of the rows, and the groups to compare."""
         moments = learn(rows, groups, sample_weight, self._target(y, "fit"))
+        if is_dask(rows):
+            refuse_continuous(moments.groups, moments.counts, self._least)
+            refuse_ids(moments.groups, moments.counts, self._least)
         return moments, self._settle(moments)
 
     def _settle(self, moments: Moments) -> SettledGroups:
         """The groups to compare: small ones merged or left out, columns standardised if asked."""
         settled = settle_small_groups(moments, self.min_group_size, self.small_groups)
-        labels, compared = settled.moments.groups, settled.compared
-        check_group_labels(labels[compared], settled.moments.counts[compared], self.max_groups)
-        check_several_groups(labels[compared].tolist(), int(moments.counts.sum()), self._otherwise)
+        compared = settled.moments.groups[settled.compared].tolist()
+        check_several_groups(compared, int(moments.counts.sum()), self._otherwise)
         self._check_groups(settled)
         return settled.standardized() if self.standardize else settled
 
-    def _fit_files(self, data: Any, options: dict[str, Any]) -> None:
-        self.fit_moments(GroupMoments.from_files(data, **options))
+    def _prepared(self, moments: GroupMoments, y: Any) -> GroupMoments:
+        """The moments that a user passed in place of rows, as this estimator wants them."""
+        return copy(moments)
 
-    # -- publishing --------------------------------------------------------------------------------
+    # -- publishing: a copy gets the whole result, and then takes the place of the old one ---------
 
-    def _remember_features(self, X: Any, moments: Moments) -> None:
+    def _unfitted(self) -> Self:
+        """A copy with the same parameters, and nothing that a fit has published."""
+        unfitted = copy(self)
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(unfitted, name)
+        unfitted._lacking = ""
+        return unfitted
+
+    def _set_columns(self, X: Any, moments: Moments) -> None:
         """Set number and names of the columns, from X as scikit-learn does, or from the moments."""
-        if not (X is None or isinstance(X, np.ndarray) or is_dask(X)):
+        if not (isinstance(X, (GroupMoments, np.ndarray)) or is_dask(X)):
             validate_data(self, X, reset=True, skip_check_array=True)
             return
         self.n_features_in_ = moments.n_features - moments.n_targets
-        if hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
         if moments.feature_names is not None:
             names = moments.feature_names[: self.n_features_in_]
             self.feature_names_in_ = np.asarray(names, dtype=object)
 
-    def _publish(self, moments: Moments, settled: SettledGroups, result: Result) -> Self:
-        """Set the fitted attributes, and issue the warnings of the fit."""
-        known, before = settled.moments, vars(self).copy()
-        try:
-            self._forget()
-            if isinstance(moments, GroupMoments):  # ImplicitMoments would keep X alive
-                self.moments_ = moments
-            self.scale_ = np.ones(known.n_features) if settled.scale is None else settled.scale
-            self.mean_ = known.mean * self.scale_
-            self.groups_, self.group_sizes_ = known.groups, known.counts
-            self.small_groups_ = settled.small
-            self._set_result(settled, result)
-        except BaseException as error:
-            if not isinstance(error, Exception):  # an interrupt must not leave half a result
-                self.__dict__.clear()
-                self.__dict__.update(before)
-            raise
+    def _copy_columns(self, other: Self) -> None:
+        self.n_features_in_ = other.n_features_in_
+        if hasattr(other, "feature_names_in_"):
+            self.feature_names_in_ = other.feature_names_in_
+
+    def _publish(
+        self, fitted: Self, moments: Moments, settled: SettledGroups, result: Result
+    ) -> Self:
+        """Complete ``fitted``, a copy that knows its columns, become it, and issue warnings."""
+        known = settled.moments
+        if isinstance(moments, GroupMoments):  # ImplicitMoments would keep X alive
+            fitted.moments_ = moments
+        fitted.scale_ = np.ones(known.n_features) if settled.scale is None else settled.scale
+        fitted.mean_ = known.mean * fitted.scale_
+        fitted.groups_ = known.groups
+        fitted.group_sizes_ = known.counts
+        fitted.n_samples_ = int(known.counts.sum())
+        fitted.small_groups_ = settled.small
+        fitted._set_result(settled, result)
+        self.__dict__ = fitted.__dict__
+        self._warn(settled, result)
         warn_of_data(known)
         return self
 
-    def _forget(self) -> None:
-        """Remove the results of an earlier fit."""
-        kept = ("n_features_in_", "feature_names_in_")
-        for name in [n for n in vars(self) if n.endswith("_") and n not in kept]:
-            delattr(self, name)
+    def _ready(self) -> Self:
+        """A copy of this fitted estimator, which stays as it is if another thread fits again.
 
-    def _ready(self) -> None:
-        """Refuse an estimator that is not fitted; after ``partial_fit``, say what is missing."""
-        if "moments_" in vars(self) and "groups_" not in vars(self):
-            self.fit_moments(self.moments_)
-        check_is_fitted(self)
+        An estimator that is not fitted is refused; after ``partial_fit``, the error says what is
+        missing.
+        """
+        fitted = copy(self)
+        if fitted._lacking:
+            raise NotFittedError(fitted._lacking)
+        check_is_fitted(fitted)
+        return fitted
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Whether there is a result, or ``partial_fit`` has begun to learn one."""
-        return "groups_" in vars(self) or "moments_" in vars(self)
+        """Whether there is a result; ``partial_fit`` may have seen too few rows for one."""
+        return "groups_" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -409,7 +441,7 @@ class FairProjection(Projection, GroupEstimator[Solution]):
             solve_rank = partial(self._solve_rank, settled, operand)
             return solve_fewest_components(operand, wanted, solve_rank)
         if wanted is not None and wanted > limit:
-            raise ValueError(
+            raise (ValueError if wanted > d else NotEnoughRows)(
                 f"n_components={wanted} is more than the data allow: with n_samples = {n} and "
                 f"n_features = {d} pass an integer from 1 to {limit}, a fraction between 0 and "
                 "1, or None."
@@ -421,7 +453,7 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         return solve(self._problem(), operand, rank, self.tol)
 
     def _set_result(self, settled: SettledGroups, result: Solution) -> None:
-        """Set components, variances and the figures of the groups, and warn."""
+        """Set components, variances and the figures of the groups."""
         operand, measured = settled.operand, settled.measured(self.relative_errors)
         n, labels = int(settled.moments.counts.sum()), settled.moments.groups.tolist()
         total, unbiased = float(operand.shares @ operand.traces), n / max(n - 1, 1)
@@ -447,8 +479,10 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         self.duality_gap_ = max(result.gap, 0.0)  # rounding can make it negative
         self.status_ = str(result.status)
         self.n_eigensolves_ = result.n_eigensolves
-        for name, value in result.extras.items():
-            setattr(self, name, value)
+        self.__dict__.update(result.extras)
+
+    def _warn(self, settled: SettledGroups, result: Solution) -> None:
+        measured = settled.measured(self.relative_errors)
         warn_of_result(self._problem(), result, settled, measured, self.tol)
 
 

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairpca._estimators.base import AnyGroups, FairProjection, Targeted
-from fairpca._estimators.fair_pca import FairPCA
 from fairpca._moments.group_differences import (
     MeanGapOperand,
     Notion,
@@ -26,6 +25,7 @@ from fairpca._problems.status import Status
 from fairpca._sklearn import Interval, RealNotInt
 from fairpca._solvers import Problem, solve
 from fairpca._typing import Array
+from fairpca.exceptions import NotEnoughRows
 
 
 class TargetedProjection(AnyGroups, FairProjection, Targeted[Solution]):
@@ -78,13 +78,9 @@ class BlindPCA(TargetedProjection):
         those in which the covariances differ least, but at least as many as components [1]_.
     max_mean_gap : float, optional
         Allow a ``mean_gap_`` of up to this instead of equal means, at the least overall error.
-    fair : FairPCA, optional
-        How to choose among the directions that are left: by default those of largest variance;
-        with ``fair=FairPCA()`` those that reconstruct all groups well. Its ``constraint``,
-        ``alpha``, budgets, ``relative_errors``, ``solver`` and ``tol`` are used.
     pos_label : label, optional
         The positive class of equal opportunity; by default the larger of two.
-    standardize, whiten, min_group_size, small_groups, max_groups
+    standardize, whiten, min_group_size, small_groups
         As in :class:`FairPCA`; the means of groups that are left out are not hidden.
 
     Attributes
@@ -97,14 +93,11 @@ class BlindPCA(TargetedProjection):
         rows compared. Equal opportunity compares rows of the positive class only; for equalised
         odds the gap is the average over all classes, weighted by their size.
     alpha_ : float
-        The projection is optimal for ``alpha C - (1 - alpha) B``: 1 is PCA, 0 hides the means. With
-        ``fair``, as in :class:`FairPCA`.
+        The projection is optimal for ``alpha C - (1 - alpha) B``: 1 is PCA, 0 hides the means.
     duality_gap_ : float
-        How far the overall error can be from the least possible one: zero up to rounding. With
-        ``fair``, as in :class:`FairPCA`.
+        How far the overall error can be from the least possible one: zero up to rounding.
     status_ : str
-        "group means hidden", "mean gap budget met", "already fair" (PCA keeps to the budget), or
-        with ``fair`` a status of :class:`FairPCA`.
+        "group means hidden", "mean gap budget met", or "already fair" (PCA keeps to the budget).
 
     See Also
     --------
@@ -134,26 +127,15 @@ class BlindPCA(TargetedProjection):
     hide_covariances: int = 0
     keep_covariances: float | None = None
     max_mean_gap: float | None = None
-    fair: FairPCA | None = None
     pos_label: Any = None
+    relative_errors: ClassVar[bool] = False  # type: ignore[misc]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **TargetedProjection._parameter_constraints,
         "hide_covariances": [Interval(Integral, 0, None, closed="left")],
         "keep_covariances": [Interval(RealNotInt, 0, 1, closed="neither"), None],
         "max_mean_gap": [Interval(Real, 0, None, closed="left"), None],
-        "fair": [FairPCA, None],
     }
-
-    @property
-    def relative_errors(self) -> bool:  # type: ignore[override]
-        """Whether errors are shares of the groups' own variance; set by ``fair``."""
-        return self.fair is not None and self.fair.relative_errors
-
-    @property
-    def tol(self) -> float:  # type: ignore[override]
-        """The gap that passes without a warning; set by ``fair``."""
-        return np.inf if self.fair is None else self.fair.tol
 
     def _validate_params(self) -> None:
         super()._validate_params()
@@ -162,27 +144,12 @@ class BlindPCA(TargetedProjection):
                 f"hide_covariances={self.hide_covariances} says how many directions to hide and "
                 f"keep_covariances={self.keep_covariances} what share to keep; pass one of them."
             )
-        for name in ("hide_covariances", "keep_covariances", "fair"):
+        for name in ("hide_covariances", "keep_covariances"):
             if self.max_mean_gap and getattr(self, name):
                 raise ValueError(
                     f"max_mean_gap={self.max_mean_gap} leaves a gap between the means, but "
                     f"{name}={getattr(self, name)} needs means that are hidden; pass one of them."
                 )
-        if self.fair is None:
-            return
-        self.fair._validate_params()
-        usual, here = FairPCA().get_params(), self.get_params(deep=False)
-        for name, value in self.fair.get_params().items():
-            if (name in here or name not in usual) and value != usual.get(name):
-                raise ValueError(
-                    f"fair={self.fair} sets {name}={value!r}, which has no effect inside BlindPCA; "
-                    f"leave it out{', or pass it to BlindPCA' if name in here else ''}."
-                )
-
-    def _check_groups(self, settled: SettledGroups) -> None:
-        super()._check_groups(settled)
-        if self.fair is not None:
-            self.fair._check_groups(settled)
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
         strata = strata_of(settled, self.notion, self.pos_label)
@@ -230,12 +197,9 @@ class BlindPCA(TargetedProjection):
         if self.keep_covariances is not None:
             advice = f"a keep_covariances above {self.keep_covariances}"
         rank = self._rank_left(operand, complement, rank, advice)
-        problem = PLAIN_PCA if self.fair is None else self.fair._problem()
-        inside = solve(problem, complement.inside(operand), rank, self.tol)
-        lifted = replace(inside, basis=complement.lift(inside.basis))
-        if self.fair is not None:
-            return lifted
-        return replace(lifted, status=Status.MEANS_HIDDEN, alpha=0.0)
+        inside = solve(PLAIN_PCA, complement.inside(operand), rank)
+        basis = complement.lift(inside.basis)
+        return replace(inside, basis=basis, status=Status.MEANS_HIDDEN, alpha=0.0)
 
     def _with_covariances(self, strata: list[Stratum], hidden: Array, rank: int) -> Array:
         """The directions of the means, and those in which covariances differ most."""
@@ -243,7 +207,7 @@ class BlindPCA(TargetedProjection):
         alone = moments.groups[moments.counts == 1].tolist()
         less = "hide_covariances=0" if self.hide_covariances else "keep_covariances=None"
         if alone:
-            raise ValueError(
+            raise NotEnoughRows(
                 f"groups {alone[:5]} have a single row, hence no covariance to compare; pass "
                 f"min_group_size=2 with small_groups='merge' or 'ignore', or {less}."
             )

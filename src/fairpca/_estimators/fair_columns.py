@@ -42,7 +42,7 @@ class FairColumns(SelectorMixin, AnyGroups, GroupEstimator[_Choices]):  # type: 
     max_subsets : int, default=1_000_000
         Up to this number, all subsets are tried, in some ten seconds. If there are more, a search
         from both ends with swaps and restarts finds a good one.
-    standardize, relative_errors, min_group_size, small_groups, max_groups
+    standardize, relative_errors, min_group_size, small_groups
         As in :class:`FairPCA`.
 
     Attributes
@@ -132,20 +132,25 @@ class FairColumns(SelectorMixin, AnyGroups, GroupEstimator[_Choices]):  # type: 
         self.status_ = str(Status.ALL_TRIED if proven else Status.BEST_FOUND)
 
     def _get_support_mask(self) -> Mask:
-        self._ready()
-        return np.isin(np.arange(self.n_features_in_), self.columns_)
+        fitted = self._ready()
+        return np.isin(np.arange(fitted.n_features_in_), fitted.columns_)
+
+    def transform(self, X: Any) -> Any:
+        """Keep the columns of X that were chosen."""
+        return SelectorMixin.transform(self._ready(), X)
 
     def inverse_transform(self, X: Any) -> Array:
         """Rebuild all columns from those kept, which X holds as :meth:`transform` gives them."""
+        fitted = self._ready()
         with refusing_overflow("X"):
             kept: Array = check_array(X, dtype=[np.float64, np.float32])
-        wanted = self.get_feature_names_out().tolist()
-        named = hasattr(self, "feature_names_in_") and hasattr(X, "columns")
+        wanted = fitted.get_feature_names_out().tolist()
+        named = hasattr(fitted, "feature_names_in_") and hasattr(X, "columns")
         if kept.shape[1] != len(wanted) or (named and list(X.columns) != wanted):
             got = list(X.columns) if named else f"{kept.shape[1]} columns"
             problem = f"inverse_transform needs the {len(wanted)} columns that transform keeps"
             raise ValueError(f"{problem}, {wanted} in this order, got X with {got}.")
         with refusing_overflow("X"):
-            centred = kept - self.mean_[self.get_support()]
-            rebuilt: Array = self.mean_ + centred @ self.rebuild_map_
+            centred = kept - fitted.mean_[fitted.get_support()]
+            rebuilt: Array = fitted.mean_ + centred @ fitted.rebuild_map_
             return rebuilt.astype(kept.dtype, copy=False)

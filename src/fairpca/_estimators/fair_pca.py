@@ -61,8 +61,6 @@ class FairPCA(AnyGroups, FairProjection):
     small_groups : {"error", "merge", "ignore"}, default="error"
         Refuse small groups by name; merge them into one group called "rest"; or leave them out of
         the comparison, so that they count in the overall error only.
-    max_groups : int, optional
-        Compare up to this many groups. By default 50, and labels that look continuous are refused.
     solver : {"exact", "golden"}, default="exact"
         ``"golden"`` is the search printed in the paper: slower, less exact, for two groups only.
     tol : float, default=1e-6
@@ -135,6 +133,27 @@ class FairPCA(AnyGroups, FairProjection):
         Number of eigendecompositions.
     moments_ : GroupMoments
         What was learnt from the data; further ``partial_fit`` calls add to it.
+
+    Notes
+    -----
+    In the paper [1]_, "FairPCA" is the method of Samadi et al. This class is the certified
+    successor of the paper's u-FPCA and c-FPCA, and its default is neither of the two:
+
+    ======================  ====================================================================
+    in the paper            here
+    ======================  ====================================================================
+    PCA                     ``FairPCA(r, alpha=1)``
+    u-FPCA                  ``FairPCA(r, constraint="parity")``: the least difference of the two
+                            errors, then the least overall error
+    c-FPCA                  ``FairPCA(r, constraint="no_worse")``: the same, but no error may
+                            exceed the largest one under PCA
+    "FairPCA"               ``MinMaxPCA(r)``: the least largest loss
+    MOFPCA                  ``baselines.SubsetFairPCA(r)``: a choice among PCA's components
+    not in it               ``FairPCA(r)``: the least largest error, then the least overall error
+    ======================  ====================================================================
+
+    The promise is about the rows that the estimator was fitted to. :class:`FairPCACV` moves away
+    from PCA only as far as cross-validation shows a gain for new rows.
 
     See Also
     --------

@@ -1,27 +1,21 @@
 """FairPCACV: FairPCA whose stop is chosen by the errors of held-out rows."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from math import inf
 from numbers import Integral
 from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 
 from fairpca._cv.held_out import PCA
-from fairpca._cv.leave_out import LeaveOut, fold_of
-from fairpca._cv.split import fold_rule, learn_repeats, needs_all_rows
-from fairpca._cv.stopping import Stop, Walk, disparity_interval, solve_by_folds
+from fairpca._cv.leave_out import LeaveOut
+from fairpca._cv.split import learn_repeats
+from fairpca._cv.stopping import Stop, disparity_interval, solve_by_folds
 from fairpca._estimators.advice import warn_of_held_out
 from fairpca._estimators.fair_pca import FairPCA
-from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.implicit import Moments
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
-from fairpca._problems.problems import PLAIN_PCA
 from fairpca._problems.solution import Solution
-from fairpca._solvers import solve
-from fairpca._typing import Array
 
 
 @dataclass(eq=False, repr=False)
@@ -47,7 +41,7 @@ class FairPCACV(FairPCA):
     random_state : int, RandomState or None, default=None
         A nonzero int gives other folds than None does. Splitters have their own ``random_state``.
     n_components, constraint, max_disparity, max_error_increase, max_group_increase
-    standardize, relative_errors, whiten, min_group_size, small_groups, max_groups, tol
+    standardize, relative_errors, whiten, min_group_size, small_groups, tol
         As in :class:`FairPCA`. With ``standardize`` each fold is judged in units of the standard
         deviations of the other folds.
 
@@ -109,14 +103,8 @@ class FairPCACV(FairPCA):
         """Not offered: the stop is chosen when all rows are known."""
         raise AttributeError(
             "FairPCACV has no partial_fit, because the stop is chosen when all rows are known; add "
-            "blocks to moments, moments.update(X, groups, folds=10), and call fit_moments(moments)."
+            "blocks to moments, moments.update(X, groups, folds=10), and call fit(moments)."
         )
-
-    def _fit_files(self, data: Any, options: dict[str, Any]) -> None:
-        if not isinstance(self.cv, Integral):
-            raise needs_all_rows(self.cv)
-        rule = fold_rule(self.cv, self.random_state)
-        super()._fit_files(data, options | {"folds": rule.n_folds, "fold_seed": rule.salt})
 
     def _check_groups(self, settled: SettledGroups) -> None:
         """Refuse moments without folds or with other folds, and groups too small for them."""
@@ -162,36 +150,10 @@ class FairPCACV(FairPCA):
         }
         return replace(solution, extras=extras)
 
-    def _set_result(self, settled: SettledGroups, result: Solution) -> None:
-        super()._set_result(settled, result)
+    def _warn(self, settled: SettledGroups, result: Solution) -> None:
+        super()._warn(settled, result)
         curve, chosen, compared = self._stop.curve, self._stop.chosen, settled.compared
         totals = curve.held_out.totals
         changes, errors = totals.changes[chosen, compared], totals.group_errors[PCA, compared]
         labels, D = self.groups_[compared].tolist(), float(curve.disparity[chosen])
         warn_of_held_out(self._problem(), labels, changes, errors, D)
-
-    def fold_components(
-        self, moments: GroupMoments, pairs: Sequence[tuple[GroupMoments, GroupMoments]] = ()
-    ) -> Iterator[tuple[Array, Array]]:
-        """Yield the components fitted without each fold, at two stops.
-
-        The first array is at the stop that the other folds choose, the second at the stop that all
-        folds choose together. ``moments`` are the moments by fold that this estimator was fitted
-        to. Where every fold has its own space, ``pairs`` hold its training rows and the rows left
-        out.
-        """
-        settled, rank = self._settle(moments), self.n_components_
-        operand, stops = settled.measured(self.relative_errors), self._stop.curve.stops
-        parts = iter(settled.with_repeats([part for pair in pairs for part in pair]).repeats)
-        own_spaces = [
-            fold_of(fit_to, judge, settled.compared, self.standardize)
-            for fit_to, judge in zip(parts, parts, strict=True)
-        ]
-        pca = solve(PLAIN_PCA, operand, rank, self.tol)
-        walk = Walk(replace(self._problem(), max_group_increase=inf), pca, operand, self.tol)
-        folds = own_spaces or LeaveOut(settled)
-        for fold, chosen in zip(folds, self._stop.of_folds.tolist(), strict=True):
-            own = fold.operand.relative() if self.relative_errors else fold.operand
-            at = sorted({float(stops[chosen]), self._stop.stop})
-            bases = walk.bases(own, rank, at)[0]
-            yield bases[at.index(stops[chosen])].T, bases[at.index(self._stop.stop)].T

@@ -1,11 +1,11 @@
 """FairPLS: components made for a target, without what tells the groups apart."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from math import inf
 from numbers import Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class FairPLS(TargetedProjection):
         anything else as classes. More than 20 different whole numbers are refused, since they may
         be either. In files and dask arrays, columns of floating-point type count as numbers.
     n_components, pos_label, standardize, relative_errors, whiten
-    min_group_size, small_groups, max_groups
+    min_group_size, small_groups
         As in :class:`BlindPCA` and :class:`FairPCA`.
 
     Attributes
@@ -119,44 +119,8 @@ class FairPLS(TargetedProjection):
         "target_type": [StrOptions({"auto", "classes", "numbers"})],
     }
 
-    def fit_moments(
-        self, moments: GroupMoments, target: str | int | Sequence[str | int] | None = None
-    ) -> Self:
-        """Fit to moments accumulated elsewhere.
-
-        Parameters
-        ----------
-        moments : GroupMoments
-            For classes, made with ``target=y``; a target of numbers is among the columns.
-        target : column name or number, or several, optional
-            The columns that hold a target of numbers; -1 is the last one.
-        """
-        if target is not None:
-            moments = _with_targets_last(moments, target)
-        return super().fit_moments(moments)
-
-    def _fit_files(self, data: Any, options: dict[str, Any]) -> None:
-        target = options.pop("target", None)
-        if target is None:
-            raise ValueError(
-                f"{self!r} needs a target; pass the name of the column of y, for example "
-                "fit_files(path, sensitive_features='sex', target='income')."
-            )
-        from fairpca.cli.columns.prepare import judge_columns
-        from fairpca.cli.reader.read import open_table
-        from fairpca.cli.reader.table import Reading
-
-        own = {f.name for f in fields(Reading)} & options.keys()
-        table = open_table(data, **{name: options.pop(name) for name in own})
-        if self._are_numbers(partial(table.holds_fractions, target)):
-            names = {"sensitive_features", "features", "sample_weight"} & options.keys()
-            columns = {name: options[name] for name in names}
-            drop = options.pop("drop", ())
-            roles, _, _ = judge_columns(table, warns=True, target=target, drop=drop, **columns)
-            options["features"] = [*roles.features, target]
-            self.fit_moments(GroupMoments.from_files(table, **options), target)
-        else:
-            super()._fit_files(table, options | {"target": target})
+    def _prepared(self, moments: GroupMoments, y: Any) -> GroupMoments:
+        return super()._prepared(moments if y is None else _with_targets_last(moments, y), y)
 
     def _validate_params(self) -> None:
         super()._validate_params()
@@ -199,8 +163,8 @@ class FairPLS(TargetedProjection):
             )
         return NumericTarget(y)
 
-    def _set_result(self, settled: SettledGroups, result: Solution) -> None:
-        super()._set_result(settled, result)
+    def _warn(self, settled: SettledGroups, result: Solution) -> None:
+        super()._warn(settled, result)
         warn_of_target(self.target_r2_, self.pls_target_r2_)
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
@@ -208,7 +172,7 @@ class FairPLS(TargetedProjection):
             raise ValueError(
                 "FairPLS needs a target, but these moments have none; pass target=y to "
                 "GroupMoments.from_data for classes, or name the columns of numbers, "
-                "fit_moments(moments, target=-1)."
+                "fit(moments, y=-1)."
             )
         target, raw = target_of(settled.cells), settled.operand
         notion = self.notion or "demographic_parity"
@@ -253,7 +217,7 @@ def _with_targets_last(
     unknown = [column for column in named if column not in known]
     if unknown:
         raise ValueError(
-            f"target={unknown[0]!r} is not a column of these moments; pass "
+            f"y={unknown[0]!r} is not a column of these moments; pass "
             f"{f'one of {names[:8]}, or ' if names else ''}a number from {-d} to {d - 1}."
         )
     columns = [known[column] for column in named]

@@ -43,7 +43,7 @@ class GroupEraser(OneToOneFeatureMixin, TransformerMixin, AnyGroups, Targeted[_E
         How much to erase: the share ``1 - strength`` of every difference of means stays.
     notion, pos_label
         As in :class:`BlindPCA`: the rows among which means are made equal.
-    min_group_size, small_groups, max_groups
+    min_group_size, small_groups
         As in :class:`FairPCA`; the means of groups that are left out are not hidden.
 
     Attributes
@@ -128,12 +128,11 @@ class GroupEraser(OneToOneFeatureMixin, TransformerMixin, AnyGroups, Targeted[_E
         -------
         ndarray of the same shape, dense, or a data frame after ``set_output``
         """
-        self._ready()
-        kinds = [np.float64, np.float32]
+        fitted = self._ready()
+        kinds = {"dtype": [np.float64, np.float32], "accept_sparse": ("csr", "csc")}
         with refusing_overflow("X"):
-            given: Any = validate_data(
-                self, X, reset=False, dtype=kinds, accept_sparse=("csr", "csc")
-            )
+            given: Any = validate_data(fitted, X, reset=False, **kinds)
             rows: Array = given.toarray() if hasattr(given, "toarray") else given
-            detected = (rows - self.mean_) @ self.detectors_.T
-            return np.asarray(rows - self.strength * detected @ self.corrections_, dtype=rows.dtype)
+            detected = (rows - fitted.mean_) @ fitted.detectors_.T
+            erased = fitted.strength * detected @ fitted.corrections_
+            return np.asarray(rows - erased, dtype=rows.dtype)

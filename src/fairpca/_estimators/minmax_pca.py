@@ -50,9 +50,10 @@ class CenteredProjection(AnyGroups, FairProjection):
 class MinMaxPCA(CenteredProjection):
     """Principal component analysis that serves the worst-off group best.
 
-    With ``criterion="loss"`` this is the FairPCA of Samadi et al. [1]_: the loss of a group is its
-    reconstruction error less the least error that any projection of this rank could give it, and
-    the largest of the losses is minimised. Two groups are solved exactly.
+    With its defaults this minimises the criterion of Samadi et al. [1]_, who call their method
+    FairPCA: the loss of a group is its reconstruction error less the least error that any
+    projection of this rank could give it, and the largest of the losses is minimised. Two groups
+    are solved exactly.
 
     Attributes not listed below are those of :class:`FairPCA`.
 
@@ -62,12 +63,13 @@ class MinMaxPCA(CenteredProjection):
         Minimise the largest loss, minimise the largest error, or maximise the least variance that
         a group keeps. With ``relative_errors`` all are shares of the group's own variance, and the
         last two are equivalent.
-    center : {"overall", "group"}, default="overall"
+    center : {"group", "overall"}, default="group"
         The mean about which the criterion, ``group_losses_`` and ``duality_gap_`` are measured:
-        that of all rows, or each group's own, as in [1]_. ``mean_`` and ``group_errors_`` use the
-        overall mean either way.
+        each group's own, as in [1]_, or that of all rows. ``mean_`` and ``group_errors_`` use the
+        overall mean either way; with ``center="overall"``, ``criterion="error"`` minimises the
+        largest of the ``group_errors_``.
     n_components, standardize, relative_errors, whiten
-    min_group_size, small_groups, max_groups, tol
+    min_group_size, small_groups, tol
         As in :class:`FairPCA`.
 
     Attributes
@@ -99,11 +101,12 @@ class MinMaxPCA(CenteredProjection):
     >>> fair = MinMaxPCA(n_components=5, standardize=True)
     >>> fair = fair.fit(people.data, sensitive_features=people.sensitive_features)
     >>> fair.status_, fair.group_losses_.round(4)
-    ('groups equal', array([0.1579, 0.1579]))
+    ('groups equal', array([0.0812, 0.0812]))
     """
 
     _: KW_ONLY
     criterion: Criterion = "loss"
+    center: Center = "group"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenteredProjection._parameter_constraints,

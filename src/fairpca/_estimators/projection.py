@@ -1,11 +1,9 @@
 """Scores, reconstructions and likelihood of rows under a fitted linear projection."""
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +14,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_array, validate_data
 
-from fairpca._input.checks import check_n_features
 from fairpca._input.device import DeviceRows, is_dask, is_device_array, on_host
 from fairpca._input.rows import (
     as_rows,
@@ -25,8 +22,9 @@ from fairpca._input.rows import (
     refuse_unusable_numbers,
     refusing_overflow,
 )
+from fairpca._input.stream import is_stream, map_stream, without_named
 from fairpca._moments.tolerances import EPS
-from fairpca._typing import Array, Codes
+from fairpca._typing import Array
 
 
 class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ignore[misc]
@@ -38,28 +36,37 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     explained_variance_: Array
     n_components_: int
     n_features_in_: int
-    group_sizes_: Codes
+    n_samples_: int
+    standardize: bool
     whiten: bool
     relative_errors: bool
     tol: float = math.inf  # for estimators without this parameter
-    _ready: Callable[[], None]
+    _ready: Callable[[], Self]
+    _named: Sequence[str] = ()  # columns that arguments of ``fit`` named
 
     def transform(self, X: Any) -> Any:
         """Project X onto the components.
 
         Parameters
         ----------
-        X : {array, sparse matrix, data frame} of shape (n_samples, n_features)
+        X : {array, sparse matrix, data frame} of shape (n_samples, n_features), or stream
+            A data frame may hold the columns that were named at fit, such as the groups. Streams
+            are what ``fit`` takes as streams.
 
         Returns
         -------
         ndarray of shape (n_samples, n_components_), or a data frame after ``set_output``
             float32 for float32 input, else float64. A dask array, not yet computed, for dask
-            arrays and data frames; an array like X for arrays of torch, CuPy and the like.
+            arrays and data frames; an array like X for arrays of torch, CuPy and the like. For a
+            stream, a ``pyarrow.RecordBatchReader`` of its columns that are no features, then of the
+            scores, computed as they are read.
         """
-        self._ready()
-        nothing = np.zeros(self.n_components_)
-        return self._map_rows(X, type(self)._scores, self.mean_, encoder_of(self).T, nothing)
+        fitted = self._ready()
+        if is_stream(X):
+            return map_stream(fitted, X)
+        X = without_named(X, fitted._named)
+        nothing = np.zeros(fitted.n_components_)
+        return fitted._map_rows(X, type(self)._scores, fitted.mean_, encoder_of(fitted).T, nothing)
 
     def _scores(self, X: Any) -> Array:
         X = self._validate(X)
@@ -86,9 +93,11 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         -------
         array of shape (n_samples, n_features), of the kind that :meth:`transform` returns
         """
-        self._ready()
-        nothing = np.zeros(self.n_components_)
-        return self._map_rows(X, type(self)._reconstruct, nothing, _decoder_of(self), self.mean_)
+        fitted = self._ready()
+        nothing = np.zeros(fitted.n_components_)
+        return fitted._map_rows(
+            X, type(self)._reconstruct, nothing, _decoder_of(fitted), fitted.mean_
+        )
 
     def _reconstruct(self, X: Any) -> Array:
         with refusing_overflow("X"):
@@ -115,7 +124,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         """``(X - before) @ matrix + after``, in memory, in dask or on a device."""
         n_columns, width = matrix.shape
         if is_dask(X):
-            from fairpca._tables.dask import count_columns, map_rows
+            from fairpca._moments.dask import count_columns, map_rows
 
             self._check_width(count_columns(X), n_columns)
             twin = copy(self)  # without moments, small enough to send to workers
@@ -130,64 +139,6 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
             return values
         return in_memory(self, X)
 
-    def transform_files(
-        self,
-        data: Any,
-        output: str | os.PathLike[str],
-        *,
-        features: Sequence[str] | None = None,
-        keep: str | Sequence[str] = (),
-        drop_missing: bool = False,
-        progress: Callable[[float], object] | None = None,
-        **reading: Any,
-    ) -> Path:
-        """Write the scores of the rows of files or of a query to a file, in row order.
-
-        Parameters
-        ----------
-        data, drop_missing, progress, **reading
-            As for :meth:`fit_files`; ``reading`` are ``query``, ``encoding``, ``decimal``,
-            ``header``, ``sheet`` and ``missing_values``.
-        output : str or path
-            Must end in ``.parquet``, ``.csv`` or ``.tsv``; is returned. The file appears, or
-            replaces an older one, only when it is complete. In text files, cells that a
-            spreadsheet would read as a formula start with an apostrophe.
-        features : list of str, optional
-            By default the features of the fit, by name.
-        keep : str or list of str, optional
-            Columns to write in front of the scores, such as row identifiers.
-        """
-        from fairpca.cli.columns.roles import choose_roles
-        from fairpca.cli.reader.read import open_table
-        from fairpca.cli.writer import write_scores
-
-        names = self.get_feature_names_out().tolist()
-        features = getattr(self, "feature_names_in_", None) if features is None else features
-        table = open_table(data, **reading)
-        roles, _ = choose_roles(table, features=features, keep=keep, drop_missing=drop_missing)
-        check_n_features(self.n_features_in_, len(roles.features), "transform_files")
-        write_scores(table, roles, output, names, encoder_of(self), self.mean_, progress=progress)
-        return Path(output)
-
-    def transform_spark(
-        self,
-        frame: Any,
-        *,
-        features: Sequence[str] | None = None,
-        keep: str | Sequence[str] = (),
-        drop_missing: bool = False,
-    ) -> Any:
-        """Scores of the rows of a Spark data frame, as a data frame that is not yet computed.
-
-        Options as in :meth:`transform_files`; missing values are an error unless dropped.
-        """
-        from fairpca._tables.spark import map_scores
-
-        names = self.get_feature_names_out().tolist()
-        features = getattr(self, "feature_names_in_", None) if features is None else features
-        columns = {"features": features, "keep": keep, "drop_missing": drop_missing}
-        return map_scores(frame, names, encoder_of(self), self.mean_, **columns)
-
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of each row under probabilistic PCA with these components.
 
@@ -195,22 +146,22 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         and ``noise_variance_`` in every direction across them, as in scikit-learn's ``PCA``. With
         ``standardize`` it is still the density of the raw rows, so that fits can be compared.
         """
-        self._ready()
-        X = self._validate(X)
-        r, d = self.components_.shape
-        floor = _no_variance(self)
-        along = np.maximum(self.explained_variance_, floor)
-        across = max(self.noise_variance_, floor)
+        fitted = self._ready()
+        X = fitted._validate(X)
+        r, d = fitted.components_.shape
+        floor = _no_variance(fitted)
+        along = np.maximum(fitted.explained_variance_, floor)
+        across = max(fitted.noise_variance_, floor)
         constant = d * np.log(2 * np.pi) + np.log(along).sum() + (d - r) * np.log(across)
-        constant += 2 * np.log(self.scale_).sum()
+        constant += 2 * np.log(fitted.scale_).sum()
         likelihood = np.empty(X.shape[0])
         with refusing_overflow("X"):
             for place, block in dense_blocks(as_rows(X)):
-                Z = (block - self.mean_) / self.scale_
-                scores = Z @ self.components_.T
+                Z = (block - fitted.mean_) / fitted.scale_
+                scores = Z @ fitted.components_.T
                 likelihood[place] = (scores**2 / along).sum(axis=1)
                 if r < d:
-                    rest = Z - scores @ self.components_
+                    rest = Z - scores @ fitted.components_
                     likelihood[place] += (rest**2).sum(axis=1) / across
         return np.asarray(-0.5 * (constant + likelihood))
 
@@ -223,24 +174,26 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
 
         It does not depend on ``whiten``, which makes scikit-learn's ``PCA`` count variances twice.
         """
-        self._ready()
-        covariance = self._between(self.explained_variance_, self.noise_variance_)
-        return covariance * np.outer(self.scale_, self.scale_)
+        fitted = self._ready()
+        covariance = fitted._between(fitted.explained_variance_, fitted.noise_variance_)
+        return covariance * np.outer(fitted.scale_, fitted.scale_)
 
     def get_precision(self) -> Array:
         """Inverse of :meth:`get_covariance`; raises an error if a direction has no variance."""
-        self._ready()
-        r, d = self.components_.shape
-        least = min(self.explained_variance_.min(), self.noise_variance_ if r < d else np.inf)
-        if least <= _no_variance(self):
+        fitted = self._ready()
+        r, d = fitted.components_.shape
+        least = fitted.explained_variance_.min()
+        if r < d:
+            least = min(least, fitted.noise_variance_)
+        if least <= _no_variance(fitted):
             raise ValueError(
                 f"the covariance has no inverse: with {r} of {d} components, some direction has no "
                 "variance; fit without constant and redundant columns, or use "
                 "numpy.linalg.pinv(estimator.get_covariance())."
             )
-        across = 1 / self.noise_variance_ if r < d else 0.0
-        precision = self._between(1 / self.explained_variance_, across)
-        return precision / np.outer(self.scale_, self.scale_)
+        across = 1 / fitted.noise_variance_ if r < d else 0.0
+        precision = fitted._between(1 / fitted.explained_variance_, across)
+        return precision / np.outer(fitted.scale_, fitted.scale_)
 
     def _between(self, along: Array, across: float) -> Array:
         """The matrix with these eigenvalues along and across the components."""
@@ -252,8 +205,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     @property
     def singular_values_(self) -> Array:
         """Norms of the training scores of each component, as in scikit-learn's ``PCA``."""
-        n = int(self.group_sizes_.sum())
-        return np.asarray(np.sqrt(self.explained_variance_ * (n - 1)))
+        return np.asarray(np.sqrt(self.explained_variance_ * (self.n_samples_ - 1)))
 
     def to_sklearn(self) -> PCA | Pipeline:
         """An equivalent fitted :class:`sklearn.decomposition.PCA`, without groups.
@@ -261,23 +213,25 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         With ``standardize`` it is a pipeline of a ``StandardScaler`` and a ``PCA``. For ONNX,
         convert it: ``skl2onnx.to_onnx(fair.to_sklearn(), X[:1])`` with X in float64.
         """
-        self._ready()
-        pca = PCA(n_components=self.n_components_, whiten=self.whiten)
-        for name in ("n_components_", "noise_variance_", "n_features_in_"):
-            setattr(pca, name, getattr(self, name))
+        fitted = self._ready()
+        pca = PCA(n_components=fitted.n_components_, whiten=fitted.whiten)
+        for name in ("n_components_", "n_samples_", "noise_variance_", "n_features_in_"):
+            setattr(pca, name, getattr(fitted, name))
         for name in ("components_", "mean_", "explained_variance_", "explained_variance_ratio_"):
-            setattr(pca, name, getattr(self, name).copy())
-        pca.n_samples_, pca.singular_values_ = int(self.group_sizes_.sum()), self.singular_values_
+            setattr(pca, name, getattr(fitted, name).copy())
+        pca.singular_values_ = fitted.singular_values_
         pca._fit_svd_solver = "full"
         first: PCA | StandardScaler = pca
-        if self.standardize:
+        if fitted.standardize:
             first = StandardScaler(with_mean=False)  # so that sparse rows stay sparse
-            first.scale_, first.var_ = self.scale_.copy(), self.scale_**2
-            first.n_samples_seen_, first.n_features_in_ = pca.n_samples_, pca.n_features_in_
-            pca.mean_ = self.mean_ / self.scale_
-        if hasattr(self, "feature_names_in_"):
-            first.feature_names_in_ = self.feature_names_in_.copy()
-        return make_pipeline(first, pca) if self.standardize else pca
+            first.scale_ = fitted.scale_.copy()
+            first.var_ = fitted.scale_**2
+            first.n_samples_seen_ = pca.n_samples_
+            first.n_features_in_ = pca.n_features_in_
+            pca.mean_ = fitted.mean_ / fitted.scale_
+        if hasattr(fitted, "feature_names_in_"):
+            first.feature_names_in_ = fitted.feature_names_in_.copy()
+        return make_pipeline(first, pca) if fitted.standardize else pca
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

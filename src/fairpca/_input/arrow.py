@@ -5,15 +5,17 @@ The only file of the library that imports pyarrow; the command line has its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._input.device import library_of
+from fairpca._input.checks import refuse_twins, refuse_unknown_columns
+from fairpca._input.device import ENTRIES_AT_A_TIME, library_of
 from fairpca._input.labels import CodedLabels
 from fairpca._typing import Array
 
@@ -21,13 +23,13 @@ try:
     import pyarrow as pa
 except ImportError as error:
     raise ImportError(
-        "streams of rows need pyarrow; install it with pip install 'fairpca[arrow]'."
+        "streams of rows need pyarrow; install it with pip install pyarrow."
     ) from error
 
 __all__ = ["pa"]
 
 
-def record_batches(source: Any) -> Iterator[Any]:
+def record_batches(source: Any) -> Generator[Any]:
     """The record batches of a stream, which is opened once and closed whatever happens."""
     parts: Iterable[Any] = [source]
     if hasattr(source, "collect_batches"):  # a LazyFrame of polars
@@ -37,7 +39,7 @@ def record_batches(source: Any) -> Iterator[Any]:
     try:
         for part in parts:
             with closing(_reader_of(part)) as reader:
-                yield from reader
+                yield from _or_none(reader)
     finally:
         if hasattr(parts, "close"):
             parts.close()
@@ -64,6 +66,53 @@ def _reader_of(part: Any) -> Any:
     except pa.ArrowInvalid as error:
         problem = f"pyarrow cannot read a column of X ({error})"
         raise TypeError(f"{problem}; cast it to floating-point numbers, or leave it out.") from None
+
+
+def _or_none(reader: Any) -> Iterator[Any]:
+    """The batches of a reader, or one without rows, so that its columns are checked."""
+    empty = True
+    for batch in reader:
+        empty = False
+        yield batch
+    if empty:
+        yield pa.RecordBatch.from_pylist([], reader.schema)
+
+
+def mapped(
+    source: Any, features: Sequence[str], names: Sequence[str], function: Callable[[Any], Any]
+) -> Any:
+    """A reader of the columns of a stream that are no features, and then of new columns.
+
+    ``function`` makes the new columns, called ``names``, of a table of the features. Without their
+    names, all columns are features.
+    """
+    batches = record_batches(source)
+    try:
+        first: Any = next(batches, None)
+        columns = [] if first is None else first.schema.names
+        refuse_unknown_columns(features, columns)
+        wanted = list(features) or columns
+        kept = [name for name in columns if name not in wanted]
+        refuse_twins([*kept, *names])
+        if first is not None:
+            refuse_columns(first.schema, wanted)
+        new = [pa.field(name, pa.float64()) for name in names]
+        schema = pa.schema([*(first.schema.field(name) for name in kept), *new])
+    except BaseException:
+        batches.close()
+        raise
+
+    def outputs() -> Iterator[Any]:
+        with closing(batches):
+            for whole in [] if first is None else chain([first], batches):
+                for batch in pieces(whole, ENTRIES_AT_A_TIME):
+                    numbers = [numbers_of(batch.column(name)) for name in wanted]
+                    table = pa.table(dict(zip(wanted, numbers, strict=True)))
+                    scores = np.asarray(function(table), np.float64)
+                    carried = [batch.column(name) for name in kept]
+                    yield pa.record_batch([*carried, *map(pa.array, scores.T.copy())], schema)
+
+    return pa.RecordBatchReader.from_batches(schema, outputs())
 
 
 def pieces(batch: Any, n_entries: int) -> Iterator[Any]:

@@ -5,7 +5,7 @@ Every message says what was passed, what is allowed, and the call that fixes it.
 
 from collections import Counter
 from collections.abc import Sequence
-from math import inf
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 
 from fairpca._input.device import library_of, on_host
 from fairpca._typing import Array, Labels
+from fairpca.exceptions import NotEnoughRows
 
 _LARGEST_WEIGHT = 1e250  # sums of larger weights, or of their inverses, leave the range of float64
-MOST_GROUPS = 50  # more are compared only on request; among no more rows, each may be a group
+MOST_GROUPS = 50  # more different numbers are measurements, not groups
+FEW_ROWS = 50  # with so few rows or fewer, every row may be its own group
+_MOST_ALONE = 10  # so few groups of one row may be rare groups, even if most groups are
 
 
 def forgotten_groups(estimator: object, method: str, y: Any, needs_y: bool) -> TypeError:
@@ -29,6 +32,14 @@ def forgotten_groups(estimator: object, method: str, y: Any, needs_y: bool) -> T
     if y is not None and not needs_y:
         hint += " If the labels passed as y are the groups, pass sensitive_features=y."
     return TypeError(f"{problem} Pass {call}.{hint}")
+
+
+def refuse_beside_moments(estimator: object, **given: Any) -> None:
+    """Refuse groups, weights and the like beside moments, which hold those of their rows."""
+    for name, value in given.items():
+        if value is not None:
+            problem = f"X is GroupMoments, which hold the {name} of their rows"
+            raise ValueError(f"{problem}; pass {type(estimator).__name__}(...).fit(moments).")
 
 
 def check_same_order(X: Any, **columns: Any) -> None:
@@ -45,34 +56,34 @@ def check_same_order(X: Any, **columns: Any) -> None:
             raise ValueError(f"{problem}; pass {remedy}.")
 
 
-def check_group_labels(
-    labels: Labels, counts: NDArray[Any], max_groups: int | None, min_group_size: int = 1
-) -> None:
-    """Refuse labels that look continuous, and too many groups of at least this size."""
-    k, most = int((counts >= min_group_size).sum()), max_groups or MOST_GROUPS
-    example = f"max_groups={max(k, 2)}"
-    insist = f"pass {example}, as in FairPCA(2, {example}), to compare them all"
-    if max_groups is None or k > most:
-        check_not_continuous(labels, counts, insist, MOST_GROUPS if k > most else inf)
-    if k > most:
+def refuse_continuous(labels: Labels, counts: NDArray[Any], least: int = 1) -> None:
+    """Refuse numbers that are not groups: many different ones, or mostly rows with their own.
+
+    Numbers of fewer than ``least`` rows are not compared, and may be as many as they like.
+    """
+    if labels.dtype.kind not in "iuf":
+        return
+    n = int(counts.sum())
+    many = int((counts >= least).sum()) > MOST_GROUPS
+    alone = n > FEW_ROWS and 2 * int((counts == 1).sum()) > n
+    if many or alone:
         raise ValueError(
-            f"sensitive_features holds {len(labels)} different labels in {counts.sum()} rows, more "
-            f"than {most}: {labels[:3].tolist()} and so on; merge groups into fewer ones, or "
-            f"{insist}."
+            f"sensitive_features holds {len(labels)} different numbers in {n} rows, from "
+            f"{labels[0]} to {labels[-1]}, and looks continuous; make bands, for example "
+            "pd.cut(age, [0, 30, 45, 60, 120]), or pass strings to compare them all, for example "
+            "np.asarray(groups).astype(str)."
         )
 
 
-def check_not_continuous(
-    labels: Labels, counts: NDArray[Any], insist: str, most: float = MOST_GROUPS
-) -> None:
-    """Refuse numbers that mostly occur once, or more than ``most``; ``insist`` is advice."""
+def refuse_ids(labels: Labels, counts: NDArray[Any], least: int = 1) -> None:
+    """Refuse labels most of which name a single row, unless these are not compared."""
     n = int(counts.sum())
-    alone = n > MOST_GROUPS and 2 * int((counts == 1).sum()) > len(labels)
-    if labels.dtype.kind in "iuf" and (alone or len(labels) > most):
-        raise ValueError(
-            f"sensitive_features holds {len(labels)} different labels in {n} rows, from "
-            f"{labels[0]} to {labels[-1]}, and looks continuous; make bands, for example "
-            f"pd.cut(age, [0, 30, 45, 60, 120]), or {insist}."
+    alone = labels[counts == 1].tolist()
+    if n > FEW_ROWS and least == 1 and len(alone) > max(_MOST_ALONE, len(labels) / 2):
+        raise NotEnoughRows(
+            f"sensitive_features holds {len(labels)} different labels in {n} rows, and most of "
+            f"them occur once ({alone[:3]} and so on), as names of rows do; pass labels that rows "
+            "share, or min_group_size=2 with small_groups='merge' or 'ignore'."
         )
 
 
@@ -118,7 +129,7 @@ def check_group_weights(labels: Labels, weights: NDArray[Any]) -> None:
     weightless = labels[~(weights > 0)].tolist()
     if weightless:
         remedy = "give at least one of their rows a positive sample_weight, or leave them out"
-        raise ValueError(f"groups {weightless} have total weight zero; {remedy}.")
+        raise NotEnoughRows(f"groups {weightless} have total weight zero; {remedy}.")
 
 
 def check_feature_names(
@@ -150,7 +161,7 @@ def check_several_groups(
     if len(labels) < 2:
         held = f"one group only ({labels[0]!r}, " if labels else "no group large enough ("
         problem = f"sensitive_features holds {held}n_samples = {n_samples}), nothing to compare"
-        raise ValueError(f"{problem}; pass labels of two groups or more{otherwise}.")
+        raise NotEnoughRows(f"{problem}; pass labels of two groups or more{otherwise}.")
 
 
 def check_two_groups(labels: Sequence[Any], what: str) -> None:
@@ -160,3 +171,18 @@ def check_two_groups(labels: Sequence[Any], what: str) -> None:
         problem = f"{what} compares two groups, but {held}"
         remedy = f"compare one with the rest, sensitive_features=(groups == {labels[0]!r})"
         raise ValueError(f"{problem}; {remedy}, or use FairPCA(n_components).")
+
+
+def refuse_unknown_columns(named: Sequence[str], columns: Sequence[str]) -> None:
+    """Refuse names of columns that X does not have."""
+    for name in named:
+        if name not in columns:
+            close = get_close_matches(name, columns, n=3) or list(columns)[:8]
+            raise ValueError(f"X has no column {name!r}; pass a name such as {close}.")
+
+
+def refuse_twins(names: Sequence[str]) -> None:
+    """Refuse two columns of one name."""
+    twins = [name for name, times in Counter(names).items() if times > 1]
+    if twins:
+        raise ValueError(f"X has two columns named {twins[0]!r}; rename one of them.")

@@ -4,6 +4,9 @@ The rows of each group are counted in the order in which they come. K successive
 and the rows of block b go to the K folds in an order that depends on b and on a salt alone. So
 every fold gets the same number of rows of every group, up to one; sorted rows do no harm; a stream
 needs one counter per group; and the same rows in memory and in files have the same folds.
+
+Where rows belong to units, all rows of a unit go to the fold that a hash of its label says. That
+needs no counting, so the folds are the same wherever the rows are.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._input.checks import check_integer
-from fairpca._input.units import mixed
+from fairpca._input.units import Units, keyed, mixed
 from fairpca._typing import Codes
 
 
@@ -24,13 +27,19 @@ class FoldRule:
 
     n_folds: int
     salt: int = 0
+    by_unit: bool = False
 
     def __post_init__(self) -> None:
         check_integer("folds", self.n_folds, 2)
         check_integer("fold_seed", self.salt, 0)
 
     def __str__(self) -> str:
-        return f"folds={self.n_folds} with fold_seed={self.salt}"
+        counted = " of units" if self.by_unit else ""
+        return f"folds={self.n_folds}{counted} with fold_seed={self.salt}"
+
+    def folds_of_units(self, units: Units) -> Codes:
+        """The fold of each row, given the number of its unit."""
+        return keyed(units, self.salt, self.n_folds)
 
     def folds_of(self, codes: Codes, seen: Codes) -> Codes:
         """The fold of each row, given its group and how many rows of each group came before."""
@@ -48,6 +57,8 @@ class FoldRule:
 
     def within(self, part: int) -> FoldRule:
         """The rule for one partition of a cluster, where rows are counted from zero again."""
+        if self.by_unit:
+            return self
         salt = mixed(np.array([self.salt], np.uint64) + mixed(np.array([part + 1], np.uint64)))
         return FoldRule(self.n_folds, int(salt[0]))
 

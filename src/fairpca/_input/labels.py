@@ -13,7 +13,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._input.checks import check_group_labels
+from fairpca._input.checks import refuse_continuous, refuse_ids
 from fairpca._input.device import is_dask, on_host
 from fairpca._input.rows import Rows, dense_blocks
 from fairpca._typing import Codes, Labels, Mask
@@ -32,28 +32,40 @@ class CodedLabels(NamedTuple):
     labels: Sequence[Any]
 
 
-def encode_groups(groups: Any, n_rows: int) -> tuple[Codes, Labels]:
+class Groups(NamedTuple):
+    """Groups as the moments want them: labels are sorted, and each of them has a row."""
+
+    codes: Codes
+    labels: Labels
+
+
+def encode_groups(groups: Any, n_rows: int) -> Groups:
     """Codes 0..k-1 and the sorted labels; with several columns, each combination is a label."""
+    if isinstance(groups, Groups):
+        return groups
     columns, names = _label_columns(groups)
     encoded = [_encode_column(column, n_rows) for column in columns]
     if len(encoded) == 1:
-        return encoded[0]
+        return Groups(*encoded[0])
     codes, cells = cross_cells(encoded)
     texts = [cell_text(cell, names) for cell in cells]
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
         problem = f"two intersections of sensitive_features would both be called {twice!r}"
         raise ValueError(f"{problem}; pass labels of one type in each column.")
-    return _encode_coded(CodedLabels(codes, texts), _GROUPS)
+    return Groups(*_encode_coded(CodedLabels(codes, texts), _GROUPS))
 
 
-def encode_few_groups(
-    groups: Any, rows: Rows, max_groups: int | None, min_group_size: int = 1
-) -> CodedLabels:
-    """Groups as codes; refuses those that look continuous, and warns of columns that tell them."""
-    codes, labels = encode_groups(groups, rows.n_rows)
-    check_group_labels(labels, np.bincount(codes), max_groups, min_group_size)
-    coded = CodedLabels(codes, labels.tolist())
+def encode_few_groups(groups: Any, rows: Rows, least: int | None = 1) -> Groups:
+    """Groups as codes; refuses what are no groups, and warns of columns that reveal them.
+
+    Groups of fewer than ``least`` rows are not compared. None is for a block, too few rows to tell.
+    """
+    coded = encode_groups(groups, rows.n_rows)
+    if least is not None:
+        counts = np.bincount(coded.codes)
+        refuse_continuous(coded.labels, counts, least)
+        refuse_ids(coded.labels, counts, least)
     if rows.feature_names is not None:
         warn_of_group_columns(rows, coded if getattr(groups, "ndim", 0) == 1 else groups)
     return coded
@@ -62,7 +74,7 @@ def encode_few_groups(
 def warn_of_group_columns(rows: Rows, groups: Any) -> None:
     """Warn that a column of a data frame is the group, or one of the columns that were crossed."""
     names, n = rows.feature_names or [], rows.n_rows
-    columns = [groups] if isinstance(groups, CodedLabels) else _label_columns(groups)[0]
+    columns = [groups] if isinstance(groups, Groups) else _label_columns(groups)[0]
     what = "the group" if len(columns) == 1 else "one of the sensitive features"
     for codes, labels in [encode_groups(column, n) for column in columns]:
         k = len(labels)
@@ -260,7 +272,7 @@ def cell_text(cell: Any, names: Sequence[str] | None) -> str:
 
 def encode_outcomes(outcomes: Any, n_rows: int) -> tuple[Codes, Labels]:
     """Codes and sorted labels of the classes in y, a column; numbers with fractions are refused."""
-    if isinstance(outcomes, CodedLabels):
+    if isinstance(outcomes, Groups | CodedLabels):
         return encode_groups(outcomes, n_rows)
     (column, *more), _ = _label_columns(outcomes, "y")
     if more:

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from fairpca._input.device import ENTRIES_AT_A_TIME, DeviceRows, is_device_array, on_host
-from fairpca._typing import Array
+from fairpca._typing import Array, Codes
 
 _ENCODE = "encode them, for example with sklearn.preprocessing.OneHotEncoder"
 
@@ -43,15 +43,24 @@ class DenseRows:
         """Rows ``start`` to ``stop`` as floats, with NaN for missing values; may be a view."""
         raise NotImplementedError
 
+    def gather(self, start: int, order: Codes, buffer: Array) -> Array:
+        """Rows ``start + order`` in double precision, in a buffer that is large enough."""
+        n, d = len(order), self.n_features
+        block: Array = np.asarray(self.block(start, start + n), np.float64)
+        if block.flags.f_contiguous:  # so are the blocks of data frames
+            columns = buffer[: n * d].reshape(d, n)
+            return block.T.take(order, axis=1, out=columns, mode="clip").T
+        return block.take(order, axis=0, out=buffer[: n * d].reshape(n, d), mode="clip")
+
 
 class ArrayRows(DenseRows):
     """A numpy array or memory map of any real type."""
 
     def __init__(self, X: Any) -> None:
         if isinstance(X, str | PathLike):
-            read = f"table = fairpca.read_table({str(X)!r}, sensitive_features='sex')"
-            problem = f"X={str(X)!r} is a text, not a table of numbers"
-            raise TypeError(f"{problem}; write {read} and pass table.data, or call fit_files.")
+            problem = f"X={str(X)!r} is a string, not a table of numbers"
+            read = f"polars.read_csv({str(X)!r})"
+            raise TypeError(f"{problem}; read the file first, for example with {read}.")
         if hasattr(X, "collect"):
             kind = type(X).__name__
             raise TypeError(f"X is a {kind}, which holds no rows yet; pass X.collect().")
@@ -113,6 +122,14 @@ class ColumnRows(DenseRows):
         for j, column in enumerate(self.columns):
             block[:, j] = column[start:stop]
         return block
+
+    def gather(self, start: int, order: Codes, buffer: Array) -> Array:
+        n = len(order)
+        block = buffer[: n * self.n_features].reshape(self.n_features, n)
+        for column, place in zip(self.columns, block, strict=True):
+            part = np.asarray(column[start : start + n], np.float64)
+            part.take(order, out=place, mode="clip")
+        return block.T
 
 
 class SparseRows:
@@ -177,7 +194,7 @@ def numeric_columns(X: Any) -> FrameRows | None:
     if not isinstance(frame, nw.DataFrame):
         return None
     numeric = [name for name, kind in frame.schema.items() if kind.is_numeric()]
-    return FrameRows(frame.select(numeric)) if numeric else None
+    return FrameRows(frame.select([nw.col(name) for name in numeric])) if numeric else None
 
 
 def dense_blocks(rows: Rows) -> Iterator[tuple[slice, NDArray[Any]]]:
@@ -187,6 +204,11 @@ def dense_blocks(rows: Rows) -> Iterator[tuple[slice, NDArray[Any]]]:
         place = slice(start, min(start + size, rows.n_rows))
         block: Any = rows.block(place.start, place.stop)
         yield place, block.toarray() if isinstance(rows, SparseRows) else block
+
+
+def dense(X: Any) -> Array:
+    """Rows as one new array of float64."""
+    return np.concatenate([np.array(block, np.float64) for _, block in dense_blocks(as_rows(X))])
 
 
 def refuse_non_finite(rows: Rows) -> None:

@@ -7,7 +7,6 @@ of pyarrow, a table of Ibis), a LazyFrame of polars, or an iterator of record ba
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 
 import narwhals.stable.v1 as nw
 
-from fairpca._input.checks import check_same_order
+from fairpca._input.checks import check_same_order, refuse_twins, refuse_unknown_columns
 from fairpca._input.device import ENTRIES_AT_A_TIME, is_dask, library_of
 from fairpca._input.rows import ColumnRows
 
@@ -53,16 +52,25 @@ class Stream:
         from fairpca._input import arrow
 
         for whole in arrow.record_batches(self.source):
-            names = whole.schema.names
-            refuse_unknown_columns(self.named, names)
-            features = [name for name in names if name not in self.named]
-            if not features:
-                problem = f"X has no features: its columns are {names}, which have other roles"
-                raise ValueError(f"{problem}; pass columns of numbers besides.")
-            numbers = features if self.sample_weight is None else [*features, self.sample_weight]
-            arrow.refuse_columns(whole.schema, numbers)
+            features = self.features_in(whole.schema)
             for batch in arrow.pieces(whole, ENTRIES_AT_A_TIME):
                 yield self._decoded(batch, features)
+
+    def features_in(self, schema: Any) -> list[str]:
+        """The features among the columns of an Arrow schema, which are checked."""
+        from fairpca._input import arrow
+
+        names = schema.names
+        refuse_twins(names)
+        refuse_unknown_columns(self.named, names)
+        features = [name for name in names if name not in self.named]
+        if not features:
+            problem = f"X has no features: its columns are {names}, which have other roles"
+            raise ValueError(f"{problem}; pass columns of numbers besides.")
+        arrow.refuse_columns(schema, features)
+        if self.sample_weight is not None:
+            arrow.refuse_columns(schema, [self.sample_weight])
+        return features
 
     def _decoded(self, batch: Any, features: list[str]) -> Input:
         from fairpca._input import arrow
@@ -99,7 +107,7 @@ def open_input(
     }
     _refuse_other_sources(X)
     if is_stream(X):
-        return open_input(_stream_of(X, arguments))
+        return open_input(stream_of(X, **arguments))
     check_same_order(X, **arguments)
     if library_of(X) == "pyarrow" and hasattr(X, "__arrow_c_array__"):
         X = sys.modules["pyarrow"].Table.from_batches([X])
@@ -139,19 +147,30 @@ def is_stream(X: Any) -> bool:
     return hasattr(X, "__arrow_c_stream__") and not (known or hasattr(X, "num_rows"))
 
 
+def map_stream(model: Any, X: Any) -> Any:
+    """A reader of the columns of X that are no features, and then of what a model makes of it."""
+    from fairpca._input import arrow
+
+    features = list(getattr(model, "feature_names_in_", ()))
+    return arrow.mapped(X, features, model.get_feature_names_out().tolist(), model.transform)
+
+
+def without_named(X: Any, named: Sequence[str]) -> Any:
+    """A data frame without the columns that arguments of ``fit`` named, if it has them."""
+    table: Any = nw.from_native(X, eager_only=True, pass_through=True)
+    lazy = is_dask(X) and hasattr(X, "columns")
+    if not named or not (lazy or isinstance(table, nw.DataFrame)):
+        return X
+    columns = list(table.columns)
+    features = [name for name in columns if name not in named]
+    return X if features == columns else _native(table[features])
+
+
 def refuse_stream(X: Any, what: str, instead: str) -> None:
     """Refuse a stream where the rows are needed more than once."""
     if is_stream(X):
         problem = f"X is a stream ({type(X).__name__}), which is read once, and {what}"
         raise TypeError(f"{problem}; {instead}.")
-
-
-def refuse_unknown_columns(named: Sequence[str], columns: Sequence[str]) -> None:
-    """Refuse names of columns that X does not have."""
-    for name in named:
-        if name not in columns:
-            close = difflib.get_close_matches(name, columns, n=3) or list(columns)[:8]
-            raise ValueError(f"X has no column {name!r}; pass a name such as {close}.")
 
 
 def _refuse_other_sources(X: Any) -> None:
@@ -168,27 +187,28 @@ def _refuse_other_sources(X: Any) -> None:
         )
 
 
-def _stream_of(X: Any, arguments: dict[str, Any]) -> Stream:
-    """A stream whose arguments name its columns."""
+def stream_of(
+    X: Any, sensitive_features: Any, sample_weight: Any = None, y: Any = None, units: Any = None
+) -> Stream:
+    """A stream whose columns the other arguments name."""
     if library_of(X) == "polars" and not hasattr(X, "collect_batches"):
         raise TypeError(
             "X is a LazyFrame of a polars that cannot hand it out in batches; update polars, or "
             "pass X.collect()."
         )
-    for argument, given in arguments.items():
-        several = argument == "sensitive_features" and isinstance(given, list | tuple)
-        names = given if several else [given]
-        if given is not None and not all(isinstance(name, str) for name in names):
+    groups = sensitive_features
+    if groups is None:
+        groups = ()
+    elif not isinstance(groups, list | tuple):
+        groups = (groups,)
+    named = {"sample_weight": sample_weight, "y": y, "units": units}
+    for argument, given in [*(("sensitive_features", name) for name in groups), *named.items()]:
+        if given is not None and not isinstance(given, str):
             raise TypeError(
                 f"X is a stream ({type(X).__name__}), so {argument} must be the name of one of its "
                 f"columns, not {type(given).__name__}; pass for example {argument}='sex'."
             )
-    groups = arguments.pop("sensitive_features")
-    if groups is None:
-        groups = ()
-    elif isinstance(groups, str):
-        groups = (groups,)
-    return Stream(X, tuple(groups), **arguments)
+    return Stream(X, tuple(groups), **named)
 
 
 def _names_in(argument: str, given: Any, columns: Sequence[str]) -> list[str]:

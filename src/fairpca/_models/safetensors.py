@@ -276,6 +276,6 @@ def _safetensors() -> Any:
         import safetensors.numpy
     except ImportError as error:
         raise ImportError(
-            'model files need safetensors; install it with pip install "fairpca[model]".'
+            "model files need safetensors; install it with pip install safetensors."
         ) from error
     return safetensors

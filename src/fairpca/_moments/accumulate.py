@@ -103,13 +103,12 @@ def _dense_sums(
     (start, stop), (k, d) = part, shifts.shape
     sums, grams = np.zeros((k, d)), np.zeros((k, d, d))
     size = min(k * _ROWS_A_GROUP, max(64, ENTRIES_AT_A_TIME // d), stop - start)
-    buffer, ones = np.empty((size, d)), np.ones(size)
+    buffer, ones = np.empty(size * d), np.ones(size)
     shifted = [bool(shift.any()) for shift in shifts]
     for low in range(start, stop, size):
         high = min(low + size, stop)
         order, groups = by_group(codes[low:high], k)
-        block = np.asarray(rows.block(low, high), np.float64)
-        Z = block.take(order, axis=0, out=buffer[: high - low], mode="clip")
+        Z = rows.gather(low, order, buffer)
         w = ones if weights is None else np.sqrt(weights[low:high][order])
         for g, members in groups:
             Z_g, w_g = Z[members], w[members]

@@ -87,6 +87,10 @@ class FewRows(GroupSums):
                 total.add_group(here, part, there)
         return cls(**vars(total), factor=np.concatenate(factors), codes=np.concatenate(codes))
 
+    def moved(self, origin: Array) -> FewRows:
+        """Rows about their own means need not be moved."""
+        return self
+
     def second_moments(self, center: Center) -> Array:
         return self.multiplied().second_moments(center)
 
@@ -123,17 +127,27 @@ class FewRows(GroupSums):
 
     def errors(self, bases: Sequence[Array], origin: Array) -> tuple[Array, Array]:
         """Squared errors of projections through a point, as :meth:`Sums.errors`."""
-        k, n = len(self.rows), np.maximum(self.weights, TINY)[:, None]
+        rows = self._rows_from(origin)
+        distances = self._squares(rows)
+        return np.array([distances - self._squares(rows @ U) for U in bases]), distances
+
+    def lost(self, encode: Array, decode: Array, origin: Array) -> tuple[Array, Array]:
+        """Squared errors of rows rebuilt about a point, as :meth:`Sums.lost`."""
+        rows = self._rows_from(origin)
+        return self._squares(rows - (rows @ encode) @ decode), self._squares(rows)
+
+    def _rows_from(self, origin: Array) -> Array:
+        """Rows whose products about a point are those of all rows: F, and the groups' means."""
+        n = np.maximum(self.weights, TINY)[:, None]
         means = np.sqrt(n) * (self.shifts - origin + self.sums / n)
-        rows = np.vstack([self.factor, np.where(self.weights[:, None] > 0, means, 0.0)])
+        return np.vstack([self.factor, np.where(self.weights[:, None] > 0, means, 0.0)])
+
+    def _squares(self, rows: Array) -> Array:
+        """Squared lengths of such rows, summed by group."""
+        k = len(self.rows)
         groups = np.append(self.codes, np.arange(k))
-
-        def squares(rows: Array) -> Array:
-            lengths = np.einsum("ij,ij->i", rows, rows)
-            return np.asarray(np.bincount(groups, lengths, minlength=k), np.float64)
-
-        distances = squares(rows)
-        return np.array([distances - squares(rows @ U) for U in bases]), distances
+        lengths = np.einsum("ij,ij->i", rows, rows)
+        return np.asarray(np.bincount(groups, lengths, minlength=k), np.float64)
 
     def select(self, columns: list[int]) -> FewRows:
         shifts, sums = self.shifts[:, columns], self.sums[:, columns]

@@ -28,6 +28,7 @@ from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.sums import varying_columns
 from fairpca._moments.tolerances import EPS, MEAN_NOISE, NO_VARIATION
 from fairpca._typing import Array, Codes, Label, Labels
+from fairpca.exceptions import NotEnoughRows
 
 Notion = Literal["demographic_parity", "equal_opportunity", "equalized_odds"]
 
@@ -59,7 +60,7 @@ def _refuse_one_class(classes: list[Label]) -> None:
     if len(classes) < 2:
         held = f"one class only ({classes[0]!r})" if classes else "no classes"
         why = f"y holds {held}, so there is nothing to compare or predict"
-        raise ValueError(f"{why}; pass y with two classes or more.")
+        raise NotEnoughRows(f"{why}; pass y with two classes or more.")
 
 
 def strata_of(settled: SettledGroups, notion: Notion, pos_label: Label) -> list[Stratum]:
@@ -69,7 +70,7 @@ def strata_of(settled: SettledGroups, notion: Notion, pos_label: Label) -> list[
     if settled.cells is None or settled.cells.outcomes is None:
         raise ValueError(
             f"notion={notion!r} compares people of one class, but these moments have no classes; "
-            "pass y to fit, target to fit_files, or GroupMoments.from_data(X, groups, target=y)."
+            "pass y to fit, or GroupMoments.from_data(X, groups, target=y)."
         )
     cells, outcomes, groups = settled.cells._by_outcome()
     known = _classes_that_count(settled.cells.outcomes, cells, outcomes)
@@ -84,7 +85,7 @@ def strata_of(settled: SettledGroups, notion: Notion, pos_label: Label) -> list[
         lacking = settled.moments.groups[[g for g in members if g not in place]].tolist()
         if lacking:
             names = f"group{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking[:5]))}"
-            raise ValueError(
+            raise NotEnoughRows(
                 f"no row of {names} has the outcome {outcome!r}, so there is no mean to compare; "
                 "leave these groups out, merge them with min_group_size and small_groups='merge', "
                 "or pass notion='demographic_parity'."
@@ -105,7 +106,8 @@ def positive_class(classes: list[Label], pos_label: Label) -> Label:
     alike = equal or [label for label in classes if str(label) == str(pos_label)]
     if len(alike) == 1 and pos_label is not None:
         return alike[0]
-    raise ValueError(
+    unseen = pos_label is not None and not alike
+    raise (NotEnoughRows if unseen else ValueError)(
         f"y holds the classes {classes[:10]}, and pos_label={pos_label!r} does not say which of "
         f"them is the positive one; pass pos_label={classes[-1]!r}, for example."
     )
@@ -188,7 +190,7 @@ def target_of(moments: Moments) -> Target:
         varying = varying_columns(np.add(*moments.variances()), moments.mean)[d:]
         if not varying.all():
             why = f"y does not vary in column {varying.argmin()}, so there is nothing to predict"
-            raise ValueError(f"{why}; pass a y with different values.")
+            raise NotEnoughRows(f"{why}; pass a y with different values.")
         return Target(C_y[:d] / np.sqrt(np.diagonal(C_y[d:])), float(moments.n_targets), None)
     cells, outcomes, _ = moments._by_outcome()
     known = _classes_that_count(moments.outcomes, cells, outcomes)

@@ -9,22 +9,26 @@ Methods under "axes" are for the other layers of this package, not for users: ``
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from copy import copy
+from dataclasses import replace
+from functools import partial
+from itertools import islice
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fairpca._blas import parallel_map
 from fairpca._input.checks import (
-    MOST_GROUPS,
     check_feature_names,
-    check_group_labels,
     check_group_weights,
     check_n_features,
     check_sample_weight,
+    refuse_continuous,
+    refuse_ids,
 )
 from fairpca._input.device import is_dask
 from fairpca._input.folds import FoldRule, check_folds
@@ -38,13 +42,23 @@ from fairpca._input.labels import (
     union,
 )
 from fairpca._input.rows import NumericTarget, Rows, as_rows, join_targets
-from fairpca._input.stream import Stream, open_input
+from fairpca._input.stream import Input, Stream, open_input, stream_of
+from fairpca._input.units import Units, encode_units, how_many, smallest
 from fairpca._moments.accumulate import accumulate
 from fairpca._moments.few_rows import FewRows, are_few, combined
 from fairpca._moments.operand import Operand
 from fairpca._moments.sums import Sums
 from fairpca._typing import Array, Center, Codes, Label, Labels, Mask
+from fairpca.exceptions import NotEnoughRows
 
+#: What sums up the rows of one batch.
+SumUp = Callable[[], Sums | FewRows]
+#: What turns the y of a batch into a target, given moments that know the columns before it.
+Target = Callable[[Any, "GroupMoments"], Any]
+
+_MERGE_BYTES = 1 << 28  # memory for one merge
+_MOST_ROWS = 1 << 40  # of a partition; rows of different ones have different numbers
+_MOST_LABELS = 10_000  # more are looked at before all rows are read
 _NOTHING = Sums.combined(0, 0, [])
 NEVER = -1  # the fold of rows that are never left out
 _FOLD, _OUTCOME, _GROUP = range(3)  # the rows of a table of cells
@@ -67,6 +81,8 @@ class GroupMoments:
         Number of columns, 0 while empty; the last ``n_targets`` are targets of :class:`FairPLS`.
     feature_names : list of str or None
         Column names, when the rows came from data frames or files.
+    n_units : ndarray of shape (k,)
+        The number of units of each group; their rows, where no units were passed.
     n_dropped : int
         Number of rows left out because of missing values, where that was asked for.
 
@@ -95,7 +111,8 @@ class GroupMoments:
         self._sums: Sums | FewRows = _NOTHING  # one entry per cell
         self._cells: Codes = np.empty((3, 0), np.intp)  # fold, outcome and group of each entry
         self._rule: FoldRule | None = None
-        self._seen = Counter[Label]()  # rows of each group that the rule has counted
+        self._seen = Counter[Label]()  # rows of each group, whatever their weight
+        self._units: dict[Label, Units] | None = None  # of each group; None: rows are the units
 
     @classmethod
     def from_data(
@@ -105,9 +122,9 @@ class GroupMoments:
         sample_weight: Any = None,
         target: Any = None,
         *,
+        units: Any = None,
         folds: int | ArrayLike | None = None,
         fold_seed: int = 0,
-        max_groups: int | None = None,
     ) -> GroupMoments:
         """Moments of the rows of X.
 
@@ -122,111 +139,61 @@ class GroupMoments:
             Non-negative weights; a row of weight 2 counts twice.
         target : array-like of shape (n_samples,), optional
             The class of each row, for moments by outcome (:class:`BlindPCA`, :class:`FairPLS`).
+        units : array-like of shape (n_samples,), optional
+            Whose row each is: rows with the same label belong to one person, say, and stay in one
+            fold. A row without a label is a unit by itself. By default every row is.
         folds : int or array-like of shape (n_samples,), optional
             The number of folds, or the fold of each row, for moments by fold (:class:`FairPCACV`).
         fold_seed : int, default=0
             Another seed gives other folds.
-        max_groups : int, optional
-            Take up to this many groups. By default more than 50, or numbers that look continuous,
-            are refused; :meth:`update` takes any.
+
+        Numbers that look continuous, and labels that mostly name a single row, are refused;
+        :meth:`update` takes any.
         """
         rule = check_folds(folds, fold_seed)
-        given = open_input(X, sensitive_features, sample_weight, target)
+        given = open_input(X, sensitive_features, sample_weight, target, units)
         if isinstance(given.X, Stream) or is_dask(given.X) or is_dask(given.sensitive_features):
-            moments = cls().update(*given[:4], folds=rule)
-            check_group_labels(moments.groups, moments.counts, max_groups)
+            moments = cls()._with(given, rule)
+            refuse_continuous(moments.groups, moments.counts)
+            refuse_ids(moments.groups, moments.counts)
             return moments
         rows = as_rows(given.X)
-        groups = encode_few_groups(given.sensitive_features, rows, max_groups)
-        return moments_of_rows(rows, groups, given.sample_weight, given.y, rule)
-
-    @classmethod
-    def from_files(
-        cls,
-        data: Any,
-        *,
-        sensitive_features: str | Sequence[str],
-        features: Sequence[str] | None = None,
-        sample_weight: str | None = None,
-        target: str | None = None,
-        drop: str | Sequence[str] = (),
-        drop_missing: bool = False,
-        query: str | None = None,
-        encoding: str | None = None,
-        decimal: str | None = None,
-        header: bool = True,
-        sheet: str | None = None,
-        missing_values: str | Sequence[str] = (),
-        progress: Callable[[float], object] | None = None,
-        folds: int | None = None,
-        fold_seed: int = 0,
-    ) -> GroupMoments:
-        """Moments of the rows of files or of a query, read once in constant memory.
-
-        Needs the extra ``fairpca[files]``.
-
-        Parameters
-        ----------
-        data : str, path or list of them
-            CSV, TSV, Parquet or Arrow (IPC, Feather) files, or a folder or pattern of one of these
-            kinds, whose ``key=value`` subfolders are columns of text; a DuckDB database; or a
-            query, a text that begins with SELECT, WITH or FROM.
-        sensitive_features : str or list of str
-            The column of group labels; several are crossed. In text files every label is text, so
-            01 and 1 are two groups.
-        features : list of str, optional
-            The features, numbers or booleans. By default all numeric columns without another role;
-            row numbers, and columns called ``id`` or the like, are left out with a warning.
-        sample_weight, target : str, optional
-            Columns of non-negative weights, and of outcomes, which are classes.
-        drop_missing : bool, default=False
-            Leave out rows with missing values; by default an error says where they are.
-        drop, query, encoding, decimal, header, sheet, missing_values
-            As for :func:`~fairpca.read_table`.
-        progress : callable, optional
-            Called with the fraction done, rising to 1.
-        folds, fold_seed : int, optional
-            As for :meth:`from_data`.
-        """
-        from fairpca.cli.columns.prepare import moments_of_table
-
-        columns: dict[str, Any] = {"sensitive_features": sensitive_features, "features": features}
-        columns |= {"sample_weight": sample_weight, "target": target, "drop_missing": drop_missing}
-        reading: dict[str, Any] = {"query": query, "encoding": encoding, "decimal": decimal}
-        reading |= {"header": header, "sheet": sheet, "missing_values": missing_values}
-        rule = None if folds is None else FoldRule(folds, fold_seed)
-        return moments_of_table(data, reading, progress, rule, drop=drop, **columns)
+        groups = encode_few_groups(given.sensitive_features, rows)
+        return moments_of_rows(given._replace(X=rows, sensitive_features=groups), rule)
 
     @classmethod
     def from_spark(
         cls,
         frame: Any,
-        *,
         sensitive_features: str | Sequence[str],
-        features: Sequence[str] | None = None,
         sample_weight: str | None = None,
         target: str | None = None,
-        drop_missing: bool = False,
+        *,
+        units: str | None = None,
         folds: int | None = None,
         fold_seed: int = 0,
     ) -> GroupMoments:
         """Moments of the rows of a Spark data frame; only moments reach the driver.
 
-        Needs the extra ``fairpca[spark]``, and fairpca and pyarrow where the workers run. Workers
+        Needs pyspark, and fairpca and pyarrow where the workers run. Workers
         use the Python that ``PYSPARK_PYTHON`` names: on one machine, ``sys.executable``.
 
         Parameters
         ----------
         frame : pyspark.sql.DataFrame
-        sensitive_features, features, sample_weight, target, drop_missing, folds, fold_seed
-            As for :meth:`from_files`; for folds, rows are counted in each partition.
+            All columns that are not named below are features, numbers without missing values:
+            ``frame.select(...)`` and ``frame.dropna()`` make such a frame.
+        sensitive_features : str or list of str
+            The column of group labels; several are crossed.
+        sample_weight, target, units : str, optional
+            Columns of non-negative weights, of outcomes, which are classes, and of units.
+        folds, fold_seed : int, optional
+            As for :meth:`from_data`; rows are counted in each partition.
         """
-        from fairpca._tables.spark import moments_of_spark
+        from fairpca._moments.spark import moments_of_spark
 
-        columns: dict[str, Any] = {"sensitive_features": sensitive_features, "features": features}
-        columns |= {"sample_weight": sample_weight, "target": target, "drop_missing": drop_missing}
-        rule = None if folds is None else FoldRule(folds, fold_seed)
-        return moments_of_spark(frame, folds=rule, **columns)
+        roles = stream_of(frame, sensitive_features, sample_weight, target, units)
+        return moments_of_spark(frame, roles, None if folds is None else FoldRule(folds, fold_seed))
 
     def update(
         self,
@@ -235,6 +202,7 @@ class GroupMoments:
         sample_weight: Any = None,
         target: Any = None,
         *,
+        units: Any = None,
         folds: int | FoldRule | ArrayLike | None = None,
         fold_seed: int = 0,
     ) -> GroupMoments:
@@ -243,55 +211,73 @@ class GroupMoments:
         When the rows are refused (missing values, wrong columns) nothing has been added.
         """
         rule = check_folds(folds, fold_seed)
-        given = open_input(X, sensitive_features, sample_weight, target)
-        if isinstance(given.X, Stream):
-            vars(self).update(vars(moments_of_stream(given.X, rule, before=self)))
-            return self
-        if is_dask(given.X):
-            from fairpca._tables.dask import moments_of_dask
-
-            part = moments_of_dask(*given[:4], rule)
-        else:
-            rows = as_rows(given.X)
-            groups, weights = given.sensitive_features, given.sample_weight
-            part = moments_of_rows(rows, groups, weights, given.y, rule, self)
-        vars(self).update(vars(self.merge(part)))  # one step that an interrupt cannot divide
+        given = open_input(X, sensitive_features, sample_weight, target, units)
+        vars(self).update(vars(self._with(given, rule)))  # an interrupt cannot divide this step
         return self
 
-    def merge(self, other: GroupMoments) -> GroupMoments:
-        """Moments of both sets of rows together, as a new object; neither operand changes."""
-        if not isinstance(other, GroupMoments):
-            raise TypeError(
-                f"merge needs GroupMoments, got {type(other).__name__}; add rows with "
-                "update(X, groups)."
-            )
-        merged = copy(self if self.n_features else other)
-        if self.n_features and other.n_features:
-            self._check_alike(other)
-            merged.feature_names = self.feature_names or other.feature_names
-            merged.groups = union(self.groups, other.groups)
-            if self.outcomes is not None and other.outcomes is not None:
-                merged.outcomes = union(self.outcomes, other.outcomes)
-            merged._add_up([(m._sums, m._cells_among(merged)) for m in (self, other)])
-            merged._seen = self._seen + other._seen
-        merged.n_dropped = self.n_dropped + other.n_dropped
+    def _with(self, given: Input, folds: FoldRule | Codes | None) -> GroupMoments:
+        """The moments of these rows and of others."""
+        if not (isinstance(given.X, Stream) or is_dask(given.X)):
+            return self.merge(moments_of_rows(given, folds, self))
+        if folds is not None and not isinstance(folds, FoldRule):
+            raise ValueError("pass streams and Dask with a number of folds, for example folds=10.")
+        if isinstance(given.X, Stream):
+            moments = moments_of_stream(given.X, folds, self)
+        else:
+            from fairpca._moments.dask import moments_of_dask
+
+            moments = self.merge(moments_of_dask(given, folds))
+        refuse_no_rows(moments)
+        return moments
+
+    def merge(self, *others: GroupMoments) -> GroupMoments:
+        """Moments of all their rows together, as a new object; no operand changes."""
+        for other in others:
+            if not isinstance(other, GroupMoments):
+                raise TypeError(
+                    f"merge needs GroupMoments, got {type(other).__name__}; add rows with "
+                    "update(X, groups)."
+                )
+        everyone = [self, *others]
+        parts = [moments for moments in everyone if moments.n_features]
+        merged = copy(parts[0] if parts else self)
+        for part in parts[1:]:
+            merged._check_alike(part)
+            merged.feature_names = merged.feature_names or part.feature_names
+            merged.groups = union(merged.groups, part.groups)
+            if merged.outcomes is not None and part.outcomes is not None:
+                merged.outcomes = union(merged.outcomes, part.outcomes)
+        if len(parts) > 1:
+            merged._add_up([(part._sums, part._cells_among(merged)) for part in parts])
+            merged._seen = sum((part._seen for part in parts), Counter())
+            merged._units = _united([part._units for part in parts])
+        merged.n_dropped = sum(moments.n_dropped for moments in everyone)
         return merged
 
     def _check_alike(self, other: GroupMoments) -> None:
         """Refuse to merge moments with different columns, targets, folds or outcomes."""
         check_n_features(self.n_features, other.n_features, "GroupMoments")
         check_feature_names(self.feature_names, other.feature_names, "GroupMoments")
-        both = self, other
-        for what, kinds in {
-            "number of targets": [str(m.n_targets) for m in both],
-            "outcomes": ["none" if m.outcomes is None else "classes" for m in both],
-            "folds": [str(m._rule or ("numbered folds" if m.n_folds else "none")) for m in both],
-        }.items():
-            if kinds[0] != kinds[1]:
+        theirs = other._axes
+        for what, ours in self._axes.items():
+            if ours != theirs[what]:
                 raise ValueError(
-                    f"merge needs moments with the same {what}, got {kinds[0]} and {kinds[1]}; "
-                    "pass the same kind of y (or target), folds and fold_seed with every block."
+                    f"merge needs moments with the same {what}, got {ours} and {theirs[what]}; "
+                    "pass the same kind of y (or target), units, folds and fold_seed each time."
                 )
+
+    @property
+    def _axes(self) -> dict[str, str]:
+        """What moments must have in common to be merged."""
+        folds = "none"
+        if self._rule is not None:
+            folds = str(self._rule)
+        elif self.n_folds:
+            folds = "numbered folds"
+        outcomes = "none" if self.outcomes is None else "classes"
+        units = "none" if self._units is None else "labels"
+        targets = str(self.n_targets)
+        return {"number of targets": targets, "outcomes": outcomes, "units": units, "folds": folds}
 
     @property
     def n_folds(self) -> int:
@@ -302,38 +288,12 @@ class GroupMoments:
 
     # -- axes --------------------------------------------------------------------------------------
 
-    def _add_axes(
-        self, codes: Codes, target: Any, folds: FoldRule | Codes | None, seen: Counter[Label]
-    ) -> Codes:
-        """Make a cell of each fold, outcome and group that occur; returns the cell of each row."""
-        n, outcomes, numbers = len(codes), np.zeros(len(codes), np.intp), np.full(len(codes), NEVER)
-        if target is not None:
-            outcomes, self.outcomes = encode_outcomes(target, n)
-        if isinstance(folds, FoldRule):
-            labels = self.groups.tolist()
-            before = np.array([seen[label] for label in labels], np.intp)
-            numbers, self._rule = folds.folds_of(codes, before), folds
-            counts = np.bincount(codes, minlength=len(labels))
-            self._seen = Counter(dict(zip(labels, counts.tolist(), strict=True)))
-        elif folds is not None:
-            if len(folds) != n:
-                problem = f"folds has {len(folds)} numbers but X has {n} rows"
-                raise ValueError(
-                    f"{problem}; pass one number per row, or how many folds there are."
-                )
-            numbers = folds
-        cell_of, cells = cross_codes([numbers - NEVER, outcomes, codes])
-        self._cells = np.array(cells)
-        self._cells[_FOLD] += NEVER
-        return cell_of
-
     def _add_up(self, parts: Sequence[tuple[Sums | FewRows, Codes]]) -> None:
         """Set the sums to those of parts, each with the fold, outcome and group of its cells."""
         cells = np.concatenate([cells for _, cells in parts], axis=1)
         self._cells, places = np.unique(cells, axis=1, return_inverse=True)
-        ends = np.cumsum([cells.shape[1] for _, cells in parts])[:-1]
-        where = np.split(places.ravel(), ends)
-        sums = [(part, at.tolist()) for (part, _), at in zip(parts, where, strict=True)]
+        place = iter(places.ravel().tolist())
+        sums = [(part, list(islice(place, cells.shape[1]))) for part, cells in parts]
         self._sums = combined(self._cells.shape[1], self.n_features, sums)
 
     def _cells_among(self, merged: GroupMoments) -> Codes:
@@ -364,6 +324,17 @@ class GroupMoments:
         taken._sums, taken._cells = self._sums.take(at), self._cells[:, at]
         return taken
 
+    def by_group(self) -> Iterator[tuple[Label, GroupMoments]]:
+        """Each group's label, and its moments alone."""
+        for g, label in enumerate(self.groups.tolist()):
+            part = self._take(self._cells[_GROUP] == g)
+            part.groups = self.groups[[g]]
+            part._cells[_GROUP] = 0
+            part._seen = Counter({label: self._seen[label]})
+            if self._units is not None:
+                part._units = {label: self._units[label]}
+            yield label, part
+
     def _by_outcome(self) -> tuple[GroupMoments, Codes, Codes]:
         """Moments of each pair of an outcome and a group, and which outcome and group that is."""
         kept = self._keep(outcomes=True)
@@ -380,6 +351,11 @@ class GroupMoments:
         inside = self._cells[_FOLD] == fold
         rest, left_out = self._take(~inside), self._take(inside)
         return rest._keep(outcomes=True), left_out._keep(outcomes=True)
+
+    def _sums_by_fold(self) -> list[Sums | FewRows]:
+        """The sums by group of rows that are never left out, and then of each fold that has any."""
+        folds = self._cells[_FOLD]
+        return [self._take(folds == fold)._group_sums() for fold in [NEVER, *self._folds()]]
 
     def _folds(self) -> dict[int, Array]:
         """For each fold that holds rows, the number and the total weight of each group's rows."""
@@ -409,6 +385,9 @@ class GroupMoments:
         renamed._seen = Counter()
         for label, n in self._seen.items():
             renamed._seen[names.get(label, label)] += n
+        if self._units is not None:
+            own = [{names.get(label, label): units} for label, units in self._units.items()]
+            renamed._units = _united(own)
         renamed._add_up([(self._sums, cells)])
         return renamed
 
@@ -436,6 +415,14 @@ class GroupMoments:
         """Number of rows of each group with a positive weight."""
         rows = np.bincount(self._cells[_GROUP], self._sums.rows, minlength=len(self.groups))
         return rows.astype(np.int64)
+
+    @property
+    def n_units(self) -> NDArray[np.int64]:
+        """Number of units of each group, exact up to some thousands; see ``units``."""
+        if self._units is None:
+            return self.counts
+        sizes = [how_many(self._units[label]) for label in self.groups.tolist()]
+        return np.array(sizes, np.int64)
 
     @property
     def weights(self) -> Array:
@@ -471,26 +458,29 @@ class GroupMoments:
 
     def operand(self, center: Center = "overall", compared: Mask | None = None) -> Operand:
         """The second moments as a solver wants them, and which groups it is to compare."""
-        # Groups of one row do not vary about their own mean: an error only if they are compared.
-        total = self._weighted("overall" if compared is None else center)
+        total = self._weighted(center, False if compared is None else compared)
         return total.operand(center, compared)
 
     def variances(self) -> tuple[Array, Array]:
         """Variances of the columns about the group means, and of the group means about the mean."""
         return self._weighted().variances()
 
-    def _weighted(self, center: Center = "overall") -> Sums | FewRows:
-        """The sums of the groups; refuses groups without weight or variance about the centre."""
+    def _weighted(self, center: Center = "overall", compared: Mask | bool = True) -> Sums | FewRows:
+        """The sums of the groups; refuses groups without weight.
+
+        A group of one row has no variance about its own mean: an error only if it is compared.
+        """
         if not self.n_features:
             raise ValueError("these GroupMoments are empty; add rows with update(X, groups).")
         if center not in get_args(Center):
             raise ValueError(f"center={center!r}: pass 'overall', 'group' or 'balanced'.")
         total = self._group_sums()
         check_group_weights(self.groups, total.weights)
-        alone = total.rows == 1
+        alone = (total.rows == 1) & compared
         if center == "group" and alone.any():
             problem = f"groups {self.groups[alone].tolist()} have a single row, so no variance here"
-            raise ValueError(f"{problem}; use center='overall', or merge them with other groups.")
+            merged = "use center='overall', or merge them with other groups"
+            raise NotEnoughRows(f"{problem}; {merged}.")
         return total
 
     def __copy__(self) -> GroupMoments:
@@ -510,71 +500,163 @@ class GroupMoments:
 
 
 def moments_of_rows(
-    rows: Rows,
-    groups: Any,
-    sample_weight: Any,
-    target: Any,
-    folds: FoldRule | Codes | None,
+    given: Input,
+    folds: FoldRule | Codes | None = None,
     before: GroupMoments | None = None,
-    part: bool = False,
+    partition: int | None = None,
 ) -> GroupMoments:
-    """Moments of all rows in one pass; ``before`` are those of the rows that came before.
-
-    A ``part`` of the data may have no row of positive weight.
-    """
+    """Moments of rows in memory; ``before`` are those of the rows that came before."""
     before = before or GroupMoments()
-    may_be_zero = part or before.n_features > 0
-    if isinstance(target, NumericTarget):
-        rows, target = join_targets(rows, target), None
-    weights = check_sample_weight(sample_weight, rows.n_rows, may_be_zero)
-    codes, labels = encode_groups(groups, rows.n_rows)
-    moments = GroupMoments()
-    moments.groups, moments.n_features = labels, rows.n_features
-    moments.feature_names, moments.n_targets = rows.feature_names, rows.n_targets
-    k = len(labels)
-    moments._cells = np.stack([np.full(k, NEVER), np.zeros(k, np.intp), np.arange(k)])
-    if target is not None or folds is not None:
-        codes = moments._add_axes(codes, target, folds, before._seen)
-    sum_up = FewRows.of if are_few(rows.n_rows, rows.n_features) else accumulate
-    moments._sums = sum_up(rows, codes, moments._cells.shape[1], weights)
+    may_be_zero = before.n_features > 0 or partition is not None
+    moments, sum_up = _begin(given, folds, before._seen, may_be_zero, partition)
+    moments._sums = sum_up()
     return moments
 
 
 def moments_of_stream(
     stream: Stream,
     folds: FoldRule | Codes | None = None,
-    target: Callable[[Any, GroupMoments], Any] = lambda y, before: y,
     before: GroupMoments | None = None,
+    partition: int | None = None,
+    target: Target = lambda y, before: y,
 ) -> GroupMoments:
     """Moments of ``before`` and of the rows of a stream, which is read once.
 
-    ``target`` turns the y of a batch into what to learn, given the moments of the rows before it.
+    Batches are drawn and labelled one after the other, and summed up in threads. ``target`` turns
+    the y of a batch into what to learn, given moments with the columns of the rows before it.
     """
-    if folds is not None and not isinstance(folds, FoldRule):
-        raise ValueError("pass streams with a number of folds, for example folds=10.")
     moments = before or GroupMoments()
-    first = 0
-    with closing(stream.batches()) as batches:
+
+    def begin(batches: Iterable[Input]) -> Iterator[tuple[str, GroupMoments, SumUp]]:
+        known = moments
+        seen = moments._seen
+        first = 0
         for batch in batches:
-            y = target(batch.y, moments)
-            groups, weights = batch.sensitive_features, batch.sample_weight
-            try:
-                part = moments_of_rows(batch.X, groups, weights, y, folds, moments, part=True)
-            except (TypeError, ValueError) as error:
-                place = f"in the batch that begins with row {first} of X"
-                raise type(error)(f"{place}: {error}") from error
-            moments = moments.merge(part)
-            if len(moments.groups) > MOST_GROUPS:  # before their matrices fill the memory
-                check_group_labels(moments.groups, moments.counts, None)
+            place = f"in the batch that begins with row {first} of X"
+            with naming(place):
+                given = batch._replace(y=target(batch.y, known))
+                known, sum_up = _begin(given, folds, seen, may_be_zero=True, partition=partition)
+            seen = seen + known._seen
+            _refuse_unlike_groups(seen, known.n_features)
+            yield place, known, sum_up
             first += batch.X.n_rows
-    refuse_no_rows(moments)
-    return moments
+
+    def finish(begun: tuple[str, GroupMoments, SumUp]) -> GroupMoments:
+        place, part, sum_up = begun
+        with naming(place):
+            part._sums = sum_up()
+        return part
+
+    with closing(stream.batches()) as batches:
+        waiting = list[GroupMoments]()
+        for part in parallel_map(finish, begin(batches)):
+            waiting.append(part)
+            if len(waiting) == fan_in(part.n_features, folds):
+                moments = moments.merge(*waiting)
+                waiting.clear()
+    return moments.merge(*waiting)
+
+
+def fan_in(n_features: int, folds: FoldRule | Codes | None) -> int:
+    """How many moments are merged at once: fewer if they are large."""
+    n_cells = folds.n_folds if isinstance(folds, FoldRule) else 1
+    return max(2, min(16, _MERGE_BYTES // (8 * n_cells * max(1, n_features) ** 2)))
 
 
 def refuse_no_rows(moments: GroupMoments) -> None:
     """Refuse moments of a stream or of a cluster that held no row of positive weight."""
     if not moments.weights.any():
         raise ValueError("there are no rows of positive weight in X to learn from; pass some.")
+
+
+@contextmanager
+def naming(place: str) -> Iterator[None]:
+    """Say in errors which part of X they are about."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{place}: {error}") from error
+
+
+def _begin(
+    given: Input,
+    folds: FoldRule | Codes | None,
+    seen: Counter[Label],
+    may_be_zero: bool = False,
+    partition: int | None = None,
+) -> tuple[GroupMoments, SumUp]:
+    """Moments of rows without their sums, and the function that sums up the rows.
+
+    ``seen`` counts the rows of each group that came before, and ``may_be_zero`` allows rows without
+    weight. Rows of a ``partition`` of a cluster have a count of their own.
+    """
+    rows: Rows = as_rows(given.X)
+    target = given.y
+    if isinstance(target, NumericTarget):
+        rows = join_targets(rows, target)
+        target = None
+    n = rows.n_rows
+    weights = check_sample_weight(given.sample_weight, n, may_be_zero)
+    moments = GroupMoments()
+    codes, moments.groups = encode_groups(given.sensitive_features, n)
+    moments.n_features = rows.n_features
+    moments.feature_names = rows.feature_names
+    moments.n_targets = rows.n_targets
+    outcomes = np.zeros(n, np.intp)
+    if target is not None:
+        outcomes, moments.outcomes = encode_outcomes(target, n)
+    labels = moments.groups.tolist()
+    counts = np.bincount(codes, minlength=len(labels)).tolist()
+    moments._seen = Counter(dict(zip(labels, counts, strict=True)))
+    numbers = np.full(n, NEVER)
+    units: Units | None = None
+    if given.units is not None:
+        first = sum(seen.values()) + (partition or 0) * _MOST_ROWS
+        units = encode_units(given.units, n, first)
+        counted = np.ones(n, bool) if weights is None else weights > 0
+        own = [units[counted & (codes == g)] for g in range(len(labels))]
+        moments._units = _united([dict(zip(labels, own, strict=True))])
+    if isinstance(folds, FoldRule) and units is not None:
+        moments._rule = replace(folds, by_unit=True)
+        numbers = moments._rule.folds_of_units(units)
+    elif isinstance(folds, FoldRule):
+        moments._rule = folds
+        rule = folds if partition is None else folds.within(partition)
+        numbers = rule.folds_of(codes, np.array([seen[label] for label in labels], np.intp))
+    elif folds is not None:
+        numbers = _checked(folds, n)
+    cell_of, cells = cross_codes([numbers - NEVER, outcomes, codes])
+    moments._cells = np.array(cells)
+    moments._cells[_FOLD] += NEVER
+    sum_up = FewRows.of if are_few(n, rows.n_features) else accumulate
+    return moments, partial(sum_up, rows, cell_of, moments._cells.shape[1], weights)
+
+
+def _checked(folds: Codes, n_rows: int) -> Codes:
+    if len(folds) != n_rows:
+        problem = f"folds has {len(folds)} numbers but X has {n_rows} rows"
+        raise ValueError(f"{problem}; pass one number per row, or how many folds there are.")
+    return folds
+
+
+def _united(parts: Sequence[dict[Label, Units] | None]) -> dict[Label, Units] | None:
+    """What is kept of the units of each group, which may occur in several parts."""
+    found = defaultdict[Label, list[Units]](list)
+    for part in parts:
+        if part is None:
+            return None
+        for label, units in part.items():
+            found[label].append(units)
+    return {label: smallest(np.concatenate(units)) for label, units in found.items()}
+
+
+def _refuse_unlike_groups(seen: Counter[Label], n_features: int) -> None:
+    """Refuse labels that look like ids, before their matrices fill the memory."""
+    if len(seen) > _MOST_LABELS or len(seen) * n_features**2 > _MERGE_BYTES:
+        labels = sort_labels(list(seen))
+        counts = np.array([seen[label] for label in labels])
+        refuse_continuous(label_vector(labels), counts)
+        refuse_ids(label_vector(labels), counts)
 
 
 def _places(labels: Labels, among: Labels) -> Codes:

@@ -35,6 +35,7 @@ from fairpca._input.rows import (
     as_rows,
     refuse_unusable_numbers,
 )
+from fairpca._input.stream import Input, Stream
 from fairpca._moments.accumulate import by_group
 from fairpca._moments.few_rows import are_few
 from fairpca._moments.group_moments import GroupMoments, moments_of_rows
@@ -292,13 +293,13 @@ def learn(
 
     The rows take their place where moments would be too large.
     """
-    if is_dask(X):
+    if is_dask(X) or isinstance(X, Stream):
         return GroupMoments().update(X, groups, sample_weight, target, folds=folds)
     rows = as_rows(X)
     n, d = rows.n_rows, rows.n_features
     few = are_few(n, d) and n <= _FEW_ROWS and n * d <= 8 * ENTRIES_AT_A_TIME
     if few or d <= _GRAMS_UP_TO:
-        return moments_of_rows(rows, groups, sample_weight, target, folds)
+        return moments_of_rows(Input(rows, groups, sample_weight, target), folds)
     if folds is not None:
         problem = f"cross-validation works for up to {_GRAMS_UP_TO} features, not {d}"
         remedy = "pass fewer columns, or do without it (FairPCA, or tradeoff_path without cv)"

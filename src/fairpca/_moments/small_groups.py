@@ -16,6 +16,7 @@ from fairpca._moments.operand import Operand
 from fairpca._moments.sums import scale_of
 from fairpca._moments.tolerances import SAFE_TO_SQUARE
 from fairpca._typing import Array, Label, Mask
+from fairpca.exceptions import NotEnoughRows
 
 SmallGroups = Literal["error", "merge", "ignore"]
 
@@ -82,10 +83,10 @@ def settle_small_groups(
         remedy = "small_groups='ignore' to count them in the overall error only"
         if small_groups == "error":
             remedy = f"small_groups='merge' to make them one group called {REST!r}, {remedy}"
-            raise ValueError(f"{problem}; pass {remedy}, or a smaller min_group_size.")
+            raise NotEnoughRows(f"{problem}; pass {remedy}, or a smaller min_group_size.")
         if sum(sizes) < min_group_size:
             problem += f", and merged they have {sum(sizes)} rows, which is still too few"
-            raise ValueError(f"{problem}; pass {remedy}, or a smaller min_group_size.")
+            raise NotEnoughRows(f"{problem}; pass {remedy}, or a smaller min_group_size.")
         if REST in moments.groups[compared].tolist():
             problem = f"small_groups='merge' calls the merged group {REST!r}"
             raise ValueError(f"{problem}, but one has that name already; give it another label.")

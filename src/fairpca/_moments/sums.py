@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,11 @@ def means_from(center: Center, from_mean: Array, compared: Mask | None) -> Array
         counted = from_mean if compared is None else from_mean[compared]
         return np.asarray(from_mean - counted.mean(axis=0))
     return from_mean if center == "overall" else np.zeros_like(from_mean)
+
+
+def _both_ways(u: Array, v: Array) -> Array:
+    """``u v' + v u'``."""
+    return np.asarray(np.stack([u, v], axis=1) @ np.stack([v, u]))
 
 
 @dataclass(frozen=True)
@@ -110,6 +116,11 @@ class Sums(GroupSums):
 
     grams: Array  # G_g, (k, d, d)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The triangles of the symmetric matrices are enough to pickle, or to send."""
+        above = np.triu_indices(self.sums.shape[1])
+        return _unpacked, (self.rows, self.weights, self.shifts, self.sums, self.grams[:, *above])
+
     @classmethod
     def combined(cls, k: int, d: int, parts: Sequence[tuple[Sums, Sequence[int]]]) -> Sums:
         """Sums of k groups; group g of a part adds to the group ``places[g]``."""
@@ -119,14 +130,16 @@ class Sums(GroupSums):
                 e = total.add_group(here, part, there)
                 grams[here] += part.grams[there]
                 if e.any():
-                    cross = np.outer(part.sums[there] + 0.5 * part.weights[there] * e, e)
-                    grams[here] += cross
-                    grams[here] += cross.T
+                    half = part.sums[there] + 0.5 * part.weights[there] * e
+                    grams[here] += _both_ways(half, e)
         return cls(total.rows, total.weights, total.shifts, total.sums, grams)
 
     def take(self, groups: Sequence[int]) -> Sums:
         """Sums of some of the groups."""
-        g = list(groups)
+        wanted = list(groups)
+        g: list[int] | slice = wanted
+        if wanted and wanted == list(range(wanted[0], wanted[-1] + 1)):
+            g = slice(wanted[0], wanted[-1] + 1)  # no copy of the matrices
         return Sums(self.rows[g], self.weights[g], self.shifts[g], self.sums[g], self.grams[g])
 
     def moved(self, origin: Array) -> Sums:
@@ -134,11 +147,10 @@ class Sums(GroupSums):
         e, n = self.shifts - origin, self.weights[:, None]
         if not e.any():
             return self
-        grams = self.grams.copy()
-        for gram, half, step in zip(grams, self.sums + 0.5 * n * e, e, strict=True):
-            cross = np.outer(half, step)
-            gram += cross
-            gram += cross.T
+        grams = np.empty_like(self.grams)
+        halves = self.sums + 0.5 * n * e
+        for moved, gram, half, step in zip(grams, self.grams, halves, e, strict=True):
+            np.add(gram, _both_ways(half, step), out=moved)
         shifts = np.tile(origin, (len(e), 1))
         return replace(self, shifts=shifts, sums=self.sums + n * e, grams=grams)
 
@@ -147,10 +159,27 @@ class Sums(GroupSums):
 
         They have shape (n_bases, k), and come with the squared distances from the point, (k,).
         """
+        e, n = self.shifts - origin, self.weights
+        squares = np.trace(self.grams, axis1=1, axis2=2)
+        distances = squares + np.einsum("ki,ki->k", 2 * self.sums + n[:, None] * e, e)
+        kept = []
+        for U in bases:
+            s_U, e_U = self.sums @ U, e @ U
+            within = np.einsum("kij,ij->k", self.grams @ U, U)
+            kept.append(within + np.einsum("ki,ki->k", 2 * s_U + n[:, None] * e_U, e_U))
+        return np.asarray(distances - np.array(kept)), np.asarray(distances)
+
+    def lost(self, encode: Array, decode: Array, origin: Array) -> tuple[Array, Array]:
+        """Squared errors of rows rebuilt by ``encode`` and ``decode`` about a point, by group.
+
+        They have shape (k,), and come with the squared distances from the point.
+        """
         grams = self.moved(origin).grams
         distances = np.trace(grams, axis1=1, axis2=2)
-        kept = [np.einsum("kij,ij->k", grams @ U, U) for U in bases]
-        return np.asarray(distances - np.array(kept)), np.asarray(distances)
+        encoded = grams @ encode
+        once = np.einsum("kdr,rd->k", encoded, decode)
+        twice = np.einsum("krs,rs->k", encode.T @ encoded, decode @ decode.T)
+        return np.asarray(distances - 2 * once + twice), np.asarray(distances)
 
     def second_moments(self, center: Center, compared: Mask | None = None) -> Array:
         """``C_g`` of every group, of shape (k, d, d)."""
@@ -182,3 +211,15 @@ class Sums(GroupSums):
         """Sums of the rows with each column divided by its scale."""
         shifts, sums = self.shifts / scale, self.sums / scale
         return replace(self, shifts=shifts, sums=sums, grams=self.grams / np.outer(scale, scale))
+
+
+def _unpacked(
+    rows: NDArray[np.int64], weights: Array, shifts: Array, sums: Array, triangles: Array
+) -> Sums:
+    """Sums whose Gram matrices come as triangles."""
+    k, d = sums.shape
+    grams = np.empty((k, d, d))
+    above, right = np.triu_indices(d)
+    grams[:, above, right] = triangles
+    grams[:, right, above] = triangles
+    return Sums(rows, weights, shifts, sums, grams)

@@ -43,7 +43,7 @@ class MultiplicativeWeightsPCA(CenteredProjection):
     n_iter : int, default=10
         Number of rounds.
     n_components, standardize, relative_errors, whiten
-    min_group_size, small_groups, max_groups, tol
+    min_group_size, small_groups, tol
         As in :class:`fairpca.FairPCA`.
 
     Attributes

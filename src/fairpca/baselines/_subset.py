@@ -184,7 +184,7 @@ def spea2_front(
         from fairpca.baselines import _spea2
     except ImportError as error:
         raise ImportError(
-            'solver="spea2" needs pymoo; install it with pip install "fairpca[subset]", or pass '
+            'solver="spea2" needs pymoo; install it with pip install pymoo, or pass '
             f'solver="auto", which looks at up to {EXACT_LIMIT} subsets without it.'
         ) from error
     pca = np.sort(np.argsort(-lambdas, kind="stable")[:r])

@@ -24,8 +24,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairColumns, FairPCA, FairPCACV, GroupEraser, MinMaxPCA, audit, audit_model
-from fairpca._audit.judge import for_sizes
 from fairpca._audit.record import AnyAudit, Audit, LeftOut, ModelAudit, group_name
+from fairpca._audit.refits import for_sizes
 from fairpca._audit.verdict import Case, gaps_of
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.projection import encoder_of
@@ -82,7 +82,7 @@ def fit(asked: Asked, path: Path, show: Progress) -> tuple[Any, Roles, list[str]
     with prepared_table(asked, show, whole=False) as (prepared, _), noted() as caught:
         show("fitting")
         model = estimator_of(asked, prepared.moments.counts)
-        model.fit_moments(prepared.moments)
+        model.fit(prepared.moments)
         save(model, prepared.roles, path)
         quick = {"ranks": [model.n_components_], "n_points": 2, "progress": show}
         found = _audit_of(asked, prepared, **quick)
@@ -276,7 +276,6 @@ def _origin(asked: Asked, prepared: Prepared, found: AnyAudit) -> Origin:
         notes=_notes(prepared),
         model_file=basename(asked.model or asked.loadings or ""),
         command=shlex.join(["fairpca", *click.get_current_context().obj]),
-        code=_code(asked, found.provenance.alternative),
     )
 
 
@@ -285,21 +284,6 @@ def _fit_command(asked: Asked, *options: click.Option, more: str = "") -> str:
     options = (*opt.COLUMNS, *opt.FILES, *opt.SETTINGS, *options)
     words = ["fairpca", "fit", *asked.data, *opt.words(asked, *options)]
     return " ".join([shlex.join(words), *filter(None, [more]), "--out model.safetensors"])
-
-
-def _code(asked: Asked, estimator: str) -> str:
-    """Python code that repeats the audit."""
-    labels = "table.sensitive_features"
-    if not asked.data:
-        labels = ", ".join(f"table.{name}" for name in asked.group)
-        labels = labels.replace("age_group", "sensitive_features")
-        labels = labels if len(asked.group) == 1 else f"list(zip({labels}))"
-    changed_rules = [own for own in opt.RULES if getattr(asked, own.name) != own.default]
-    rules = opt.values(asked, changed_rules) | {"pos_label": asked.target_positive}
-    rules |= {"probes": asked.probes or None, "random_state": asked.seed or None}
-    reading = arguments(asked, *opt.COLUMNS, *opt.FILES)
-    facts = {"labels": labels, "rules": rules, "reading": reading}
-    return fill("code.txt", asked=asked, estimator=estimator, **facts)
 
 
 # -- tables and model files ------------------------------------------------------------------------
@@ -341,7 +325,7 @@ def _demonstration(asked: Asked) -> tuple[Table, Asked]:
 
 
 def arguments(asked: Asked, *options: click.Option) -> dict[str, Any]:
-    """The options that are set, under the names that :func:`fairpca.read_table` has for them."""
+    """The options that are set, under the names that the reader of tables has for them."""
     renamed = {"group": "sensitive_features", "weight": "sample_weight"}
     renamed |= {"missing_value": "missing_values"}
     given = {renamed.get(k, k): v for k, v in opt.values(asked, options).items() if v}

@@ -31,9 +31,10 @@ from threadpoolctl import threadpool_limits
 
 from fairpca._input import checks
 from fairpca._input.labels import encode_groups, encode_outcomes
+from fairpca._linear_map import flattened, seen_by_map
 from fairpca._moments.group_differences import positive_class
 from fairpca._typing import Array, Codes, Labels, Mask
-from fairpca.metrics.reconstruction import flattened, refuse_data, seen_by_projection
+from fairpca.metrics.reconstruction import refuse_data
 
 # The default classifier; it is cloned before it is fitted.
 _LOGISTIC = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
@@ -264,8 +265,8 @@ def _representations(model: Any, X: Any, y: Any, groups: Any, train: Mask) -> li
         given = {"sensitive_features": _safe_indexing(groups, train)} if takes else {}
         with config_context(enable_metadata_routing=True):  # so steps of pipelines get the groups
             model = clone(model).fit(_safe_indexing(X, train), _safe_indexing(y, train), **given)
-    scores, seen = np.asarray(model.transform(X)), seen_by_projection(model, X, strict=False)[1]
-    seen = np.asarray(seen.toarray() if hasattr(seen, "toarray") else seen, dtype=np.float64)
+    scores = np.asarray(model.transform(X))
+    seen = seen_by_map(model, X)
     pca = PCA(min(scores.shape[1], *seen[train].shape)).fit(seen[train])
     return [scores, pca.transform(seen), seen]
 

@@ -1,29 +1,18 @@
 """How well a linear projection reconstructs each group, on any data.
 
-Errors are in the units of the rows as they arrive at the projection. The last functions find the
-projection in a fitted object, which may be a pipeline.
+Errors are in the units of the rows as they arrive at the projection.
 """
 
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.decomposition import TruncatedSVD
-from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
-from sklearn.utils.validation import check_is_fitted
 
-from fairpca._estimators.base import FairProjection
-from fairpca._input.checks import (
-    check_feature_names,
-    check_group_weights,
-    check_same_order,
-    check_sample_weight,
-)
+from fairpca._input.checks import check_group_weights, check_same_order, check_sample_weight
 from fairpca._input.labels import encode_groups
-from fairpca._input.rows import as_rows, dense_blocks, refuse_non_finite
+from fairpca._linear_map import fitted_map
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.tolerances import MEAN_NOISE, varying_groups
+from fairpca._moments.tolerances import varying_groups
 from fairpca._typing import Array
 from fairpca.exceptions import warn
 
@@ -43,24 +32,8 @@ def row_reconstruction_errors(estimator: Any, X: Any) -> Array:
 
 def _squares(estimator: Any, X: Any) -> tuple[Array, Array]:
     """Squared error of each row, and its squared distance from the mean."""
-    projection, X = seen_by_projection(estimator, X)
-    rows = as_rows(X)
-    components, mean = projection_of(projection, rows.n_features)
-    names = getattr(projection, "feature_names_in_", None)
-    check_feature_names(names, rows.feature_names, "row_reconstruction_errors")
-    errors, distances = np.empty(rows.n_rows), np.empty(rows.n_rows)
-    rounding = MEAN_NOISE * np.abs(mean)
-    for place, block in dense_blocks(rows):
-        Z = block - mean
-        if not np.isfinite(Z).all():
-            refuse_non_finite(rows)
-        np.einsum("ij,ij->i", Z, Z, out=distances[place])
-        near = np.flatnonzero(distances[place] <= rounding @ rounding)
-        at_mean = near[(np.abs(Z[near]) <= rounding).all(axis=1)]
-        distances[place][at_mean], Z[at_mean] = 0.0, 0.0
-        Z -= (Z @ components.T) @ components
-        np.einsum("ij,ij->i", Z, Z, out=errors[place])
-    return errors, distances
+    fitted = fitted_map(estimator)
+    return fitted.map.errors(fitted.arriving(X, "row_reconstruction_errors"))
 
 
 def group_reconstruction_errors(
@@ -198,70 +171,3 @@ def refuse_data(judged: Any, call: str) -> None:
         shape = getattr(judged, "shape", None)
         of_shape = f" of shape {shape}" if shape is not None else ""
         raise TypeError(f"what is judged comes first, but this is a {kind}{of_shape}; pass {call}.")
-
-
-def refuse_unfitted(estimator: Any) -> None:
-    """Refuse a class, and an estimator or a pipeline that is not fitted."""
-    if isinstance(estimator, (type, BaseEstimator)):
-        check_is_fitted(estimator)
-
-
-def steps_to_projection(estimator: Any, strict: bool = True) -> list[Any]:
-    """The steps up to the last linear projection. A pipeline without one is refused if strict."""
-    steps = flattened(estimator)
-    places = [place for place, step in enumerate(steps) if hasattr(step, "components_")]
-    if strict and not places and isinstance(estimator, Pipeline):
-        refuse_unfitted(estimator)
-        names = ", ".join(type(step).__name__ for step in steps)
-        raise TypeError(
-            f"no step of the pipeline ({names}) is a fitted linear projection; fit it, and let one "
-            "step be FairPCA or sklearn.decomposition.PCA."
-        )
-    return steps[: places[-1] + 1] if places else steps
-
-
-def flattened(estimator: Any) -> list[Any]:
-    """The steps of a pipeline and of those inside it; any other estimator is a step."""
-    if not isinstance(estimator, Pipeline):
-        return [estimator]
-    steps = [step for _, step in estimator.steps if step not in (None, "passthrough")]
-    return [part for step in steps for part in flattened(step)]
-
-
-def seen_by_projection(estimator: Any, X: Any, strict: bool = True) -> tuple[Any, Any]:
-    """The projection of a fitted pipeline, and the rows as they arrive at it."""
-    *before, projection = steps_to_projection(estimator, strict)
-    if isinstance(projection, FairProjection) and projection.standardize:
-        refuse_unfitted(projection)
-        *scaling, projection = projection.to_sklearn()
-        before += scaling
-    for step in before:
-        X = step.transform(X)
-    return projection, X
-
-
-def projection_of(estimator: Any, n_features: int | None = None) -> tuple[Array, Array]:
-    """Components and mean of a fitted linear projection; ``n_features`` must match if given."""
-    components = getattr(estimator, "components_", None)
-    mean = getattr(estimator, "mean_", None)
-    if components is not None and isinstance(estimator, TruncatedSVD):  # it does not centre
-        mean = np.zeros(components.shape[1])
-    if components is None or mean is None:
-        refuse_unfitted(estimator)
-        raise TypeError(
-            f"{type(estimator).__name__} has no components_ and mean_; pass a fitted linear "
-            "projection such as FairPCA or sklearn.decomposition.PCA, or a pipeline with one."
-        )
-    components = np.asarray(components, dtype=np.float64)
-    departure = np.abs(components @ components.T - np.eye(len(components))).max(initial=0.0)
-    if departure > 1e-4:
-        raise ValueError(
-            f"the components_ of {type(estimator).__name__} are not orthonormal (off by "
-            f"{departure:.2g}), so they define no orthogonal projection; pass FairPCA or PCA."
-        )
-    if n_features not in (None, components.shape[1]):
-        raise ValueError(
-            f"X has {n_features} features, but {type(estimator).__name__} was fitted to "
-            f"{components.shape[1]}; pass the same columns as for fit."
-        )
-    return components, np.asarray(mean, dtype=np.float64)

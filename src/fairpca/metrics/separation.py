@@ -14,10 +14,11 @@ from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 from sklearn.pipeline import Pipeline
 
-from fairpca._input.checks import check_several_groups
+from fairpca._input.checks import check_n_features, check_several_groups
+from fairpca._linear_map import fitted_map
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._typing import Array, Labels
-from fairpca.metrics.reconstruction import projection_of, refuse_data, seen_by_projection
+from fairpca.metrics.reconstruction import refuse_data
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,12 @@ def group_separation(
     """
     refuse_data(estimator, "group_separation(estimator, X, sensitive_features)")
     if not isinstance(X, GroupMoments):
-        estimator, X = seen_by_projection(estimator, X)
         if sensitive_features is None:
             call = "group_separation(estimator, X, groups) with one label per row of X"
             raise TypeError(f"sensitive_features is missing; pass {call}.")
-        moments = GroupMoments().update(X, sensitive_features, sample_weight)
+        fitted = fitted_map(estimator)
+        arriving = fitted.arriving(X, "group_separation")
+        moments = GroupMoments().update(arriving, sensitive_features, sample_weight)
     elif isinstance(estimator, Pipeline):
         raise TypeError(
             "a pipeline changes rows before they arrive at the projection; pass the projection "
@@ -79,16 +81,18 @@ def group_separation(
             "moments know their groups and weights; pass group_separation(estimator, moments)."
         )
     else:
+        fitted = fitted_map(estimator)
         moments = X._keep()
+        check_n_features(len(fitted.map.mean), moments.n_features, "group_separation")
     check_several_groups(moments.groups.tolist(), int(moments.counts.sum()), otherwise="")
-    components, _ = projection_of(estimator, moments.n_features)
-    components = components / getattr(estimator, "scale_", 1.0)
-    if getattr(estimator, "whiten", False):
-        deviations = np.sqrt(np.asarray(estimator.explained_variance_, dtype=np.float64))
-        components = components / np.where(deviations > 0, deviations, 1.0)[:, np.newaxis]
-    means = moments.from_mean @ components.T
+    return separation(moments, fitted.map.encode)
+
+
+def separation(moments: GroupMoments, encode: Array) -> Separation:
+    """How far apart the groups' scores are, given the matrix from columns to scores."""
+    means = moments.from_mean @ encode
     shares = moments.weights / moments.weights.sum()
-    total = np.tensordot(shares, components @ moments.operand().products(components.T), axes=1)
+    total = np.tensordot(shares, encode.T @ moments.operand().products(encode), axes=1)
     between = (means.T * shares) @ means
     within, axes = np.linalg.eigh(total - between)
     # Smaller variances are rounding, and would make a distance infinite or undefined.

@@ -2,7 +2,7 @@
 
 ``from_estimator``, ``from_data`` and ``from_audit`` draw on the axes ``ax``, or on a new figure,
 and return a display that holds the numbers drawn and the axes (``ax_``); ``plot`` draws it again.
-matplotlib is imported when something is drawn, not before (``pip install "fairpca[plot]"``).
+matplotlib is imported when something is drawn, not before (``pip install matplotlib``).
 
 Examples
 --------

@@ -3,8 +3,8 @@
 from typing import Any
 
 from fairpca._estimators.base import FairProjection
+from fairpca._linear_map import fitted_map, refuse_unfitted
 from fairpca._moments.group_moments import GroupMoments
-from fairpca.metrics.reconstruction import projection_of, refuse_unfitted, steps_to_projection
 
 # The colours suit any colour vision (Okabe and Ito); in grey, markers tell the groups apart.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
@@ -18,8 +18,9 @@ def axes_for(ax: Any, height: float | None = None) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        cure = 'pip install "fairpca[plot]"'
-        raise ImportError(f"drawing needs matplotlib; install it with {cure}.") from error
+        raise ImportError(
+            "drawing needs matplotlib; install it with pip install matplotlib."
+        ) from error
     figure, ax = plt.subplots(layout="constrained")
     if height is not None:
         figure.set_figheight(height)
@@ -37,17 +38,10 @@ def style_of(i: int) -> tuple[str, str]:
     return _COLORS[i % len(_COLORS)], _MARKERS[i % len(_MARKERS)]
 
 
-def drawn_projection(estimator: Any) -> Any:
-    """A fitted linear projection, taken out of its pipeline if it is in one."""
-    refuse_unfitted(estimator)
-    projection = steps_to_projection(estimator)[-1]
-    projection_of(projection)
-    return projection
-
-
 def fair_projection_in(estimator: Any) -> FairProjection:
     """A fair projection that keeps the moments of its rows, taken out of its pipeline."""
-    projection = drawn_projection(estimator)
+    refuse_unfitted(estimator)
+    projection = fitted_map(estimator).estimator
     if not isinstance(projection, FairProjection):
         raise TypeError(
             f"{type(projection).__name__} knows no groups; use from_data with rows and groups, or "
@@ -63,5 +57,5 @@ def fair_projection_in(estimator: Any) -> FairProjection:
 
 def group_options(fair: FairProjection) -> dict[str, Any]:
     """The parameters that say which groups are compared, and in which units."""
-    names = ("standardize", "min_group_size", "small_groups", "max_groups")
+    names = ("standardize", "min_group_size", "small_groups")
     return {name: getattr(fair, name) for name in names}

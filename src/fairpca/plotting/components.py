@@ -9,9 +9,9 @@ from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._input.checks import check_integer, check_same_order
 from fairpca._input.labels import encode_groups
+from fairpca._linear_map import fitted_map, refuse_unfitted, steps_to_map
 from fairpca._typing import Array
-from fairpca.metrics.reconstruction import refuse_unfitted, steps_to_projection
-from fairpca.plotting._common import axes_for, drawn_projection, escaped, group_options, style_of
+from fairpca.plotting._common import axes_for, escaped, group_options, style_of
 
 
 class ScoresDisplay:
@@ -41,7 +41,7 @@ class ScoresDisplay:
         """
         refuse_unfitted(estimator)
         check_same_order(X, sensitive_features=sensitive_features)
-        for step in steps_to_projection(estimator, strict=False):
+        for step in steps_to_map(estimator, strict=False):
             X = step.transform(X)
         display = cls(np.asarray(X), sensitive_features)
         return display.plot(ax, components=components, max_rows=max_rows)
@@ -107,12 +107,13 @@ class LoadingsDisplay:
         For a fair projection, the loadings of PCA on the same rows are drawn too, unless it was
         loaded from a file. In a pipeline, the features are those that reach the projection.
         """
-        projection = drawn_projection(estimator)
+        refuse_unfitted(estimator)
+        _, projection, own = fitted_map(estimator)
         fair = isinstance(projection, FairProjection)
-        loadings = {"fair PCA" if fair else "PCA": projection.components_}
+        loadings = {"fair PCA" if fair else "PCA": own.directions}
         if fair and hasattr(projection, "moments_"):
             pca = FairPCA(projection.n_components_, alpha=1.0, **group_options(projection))
-            loadings["PCA"] = pca.fit_moments(projection.moments_).components_
+            loadings["PCA"] = pca.fit(projection.moments_).components_
         if feature_names is None:
             usual = [f"x{j}" for j in range(projection.n_features_in_)]
             feature_names = getattr(projection, "feature_names_in_", usual)

@@ -110,7 +110,7 @@ class GroupErrorDisplay:
             model = clone(fair).set_params(n_components=int(rank))
             try:
                 with quietly():
-                    fits.append(model.fit_moments(fair.moments_))
+                    fits.append(model.fit(fair.moments_))
             except ValueError:
                 if ranks is not None or rank <= fair.n_components_:
                     raise

@@ -37,7 +37,6 @@ class Origin:
     notes: list[str] = field(default_factory=list)  # sentences on what was done to the data
     model_file: str = ""  # the model that was judged, if there is one
     command: str = ""  # the command that gives the same page
-    code: str = ""  # Python code that gives the same audit
     fit_command: str = ""  # the command that fits the fair version
     step_command: str = ""  # fits a smaller step; {step} is its overall error increase
     versions: dict[str, str] = field(default_factory=_versions)

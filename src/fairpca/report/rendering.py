@@ -26,7 +26,7 @@ def render(
     with_rows: bool = False,
     columns: Audit | None = None,
 ) -> str:
-    """The page about an audit, as HTML; needs ``pip install "fairpca[cli]"``.
+    """The page about an audit, as HTML; needs ``pip install jinja2 vl-convert-python``.
 
     It draws single people only ``with_rows``. ``columns`` is an audit of ``FairColumns`` on the
     same rows, for a section on columns.
@@ -89,7 +89,8 @@ def environment(package: str = "fairpca.report") -> Any:
         import jinja2
     except ImportError as error:
         raise ImportError(
-            f'pages and cards need {error.name}; install it with pip install "fairpca[cli]".'
+            f"pages and cards need {error.name}; install what they need with pip install jinja2 "
+            "vl-convert-python."
         ) from error
     environment = jinja2.Environment(
         autoescape=lambda name: name is not None and name.endswith(".html"),

@@ -32,7 +32,7 @@ from fairpca._problems.linear import LinearProblem
 from fairpca._problems.problems import FairProblem
 from fairpca._problems.solution import Objective, Point, Solution
 from fairpca._problems.status import Status
-from fairpca._solvers.eigenspaces.dense import Spaces, eigen, solve_pca
+from fairpca._solvers.eigenspaces.dense import Spaces, solve_pca
 from fairpca._solvers.many_groups.barrier import balanced, follow
 from fairpca._solvers.many_groups.descent import Candidate, descend
 from fairpca._solvers.many_groups.recovery import recover, search_elsewhere
@@ -85,15 +85,18 @@ def minimise(
     """Solve one problem that is linear in the group errors.
 
     ``tol`` is the gap to reach, relative to the value, or to the unit where the value may be zero.
-    The search starts from the prices and from the basis, which must lie in the span and is PCA by
-    default. It ends once the bound passes the ceiling. With ``nearby_only`` the optimum next to the
-    start is good enough, proven or not.
+    The search starts from the prices and from the basis, which must lie in the span. Without a
+    basis it starts from the best projection at these prices, without prices from PCA. It ends once
+    the bound passes the ceiling. With ``nearby_only`` the optimum next to the start is good enough,
+    proven or not.
     """
     problem, ceiling = problem.in_units(work.unit), ceiling / work.unit
-    if basis is None:
-        inside = eigen(work.weighted(work.spaces.shares))[1][:, -work.rank :]
-    else:
+    if basis is not None:
         inside = work.basis.T @ basis
+    elif prices is not None:
+        inside = work.leading(problem.weights(prices))
+    else:
+        inside = work.leading(work.spaces.shares)
     found, proof = _nearby(work, problem, tol, inside, problem.start if prices is None else prices)
     if not (nearby_only or proof.bound > ceiling or _proven(work, problem, found, proof, tol)):
         found, proof = _improved(work, problem, tol, ceiling, found, proof)
@@ -188,19 +191,33 @@ def _priced(
 
 
 class FrontierOfMany(ABC):
-    """The way from PCA towards fairer projections of more than two groups."""
+    """The path from PCA, at stop 0, towards fairer projections of more than two groups.
+
+    ``like`` is a frontier of similar matrices: the search for a stop starts from the prices found
+    there for the same stop.
+    """
 
     @property
     @abstractmethod
     def end(self) -> Solution:
-        """The projection where the way ends."""
+        """The projection where the path ends, at stop 1."""
 
-    def __init__(self, spaces: Spaces, tol: float) -> None:
+    @abstractmethod
+    def part(self, stop: float) -> Solution:
+        """The projection at a stop."""
+
+    def basis(self, stop: float) -> Array:
+        """A basis of the projection at a stop."""
+        return self.part(stop).basis
+
+    def __init__(self, spaces: Spaces, tol: float, like: FrontierOfMany | None = None) -> None:
+        self.prices: dict[float, Array] = {}  # where the search for each stop ended
+        self._known = {} if like is None else like.prices
         self.pca = replace(solve_pca(spaces), alpha=nan, extras={"error_gap_": 0.0})
         self.work, self.tol = Workspace(spaces), tol
         self.shares, self.compared = spaces.shares, spaces.compared
         self.rounding, self.highest = self.work.rounding, self.largest(self.pca.errors)
-        self._near: tuple[Array, ...] = ()  # basis and prices where the last search ended
+        self._near: tuple[Array | None, ...] = ()  # basis and prices where the last search ended
 
     def largest(self, errors: Array) -> float:
         """The largest error of a group that is compared."""
@@ -227,6 +244,15 @@ class FrontierOfMany(ABC):
             limits = errors + problem.max_group_increase * errors
         limits = np.fmin(limits, traces)
         return limits if (limits < traces).any() else np.full_like(traces, inf)
+
+    def _at_stop(self, stop: float, problem: LinearProblem) -> Minimum:
+        """Least overall error at a stop, found from the prices known for it or the last result."""
+        known = self._known.get(stop)
+        if known is not None and known.shape == problem.limits.shape:
+            self._near = None, known
+        found = self._next(problem)
+        self.prices[stop] = found.prices
+        return found
 
     def _next(self, problem: LinearProblem, *, nearby_only: bool = False) -> Minimum:
         """Least overall error, found from the last result; the end if limits cannot be kept."""

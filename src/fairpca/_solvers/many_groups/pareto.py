@@ -60,19 +60,22 @@ class EfficientFrontier(FrontierOfMany):
     def lowest(self) -> Minimum:
         """A projection of least largest error."""
         problem = least_maximum(np.zeros(len(self.shares)), self.compared)
-        return minimise(self.work, problem, self.tol)
+        found = minimise(self.work, problem, self.tol, prices=self._known.get(1.0))
+        self.prices[1.0] = found.prices
+        return found
 
     @cached_property
-    def _last_point(self) -> tuple[Minimum, float]:
-        """The end of the frontier, and a lower bound on the overall error there.
+    def _last(self) -> tuple[Minimum, Array]:
+        """The end of the frontier, and the prices of the groups' errors there.
 
         Where the least largest error is certain, the projections that have it differ in tied
         eigenvectors only. The best of these for the overall error is taken.
         """
-        lowest, best = self.lowest, self.lowest
-        if self.highest <= lowest.value + self.rounding:
-            return lowest.at(self.pca, self.highest), self.pca.bound
+        lowest = self.lowest
+        best = lowest
         prices: Array = np.zeros(np.count_nonzero(self.compared))
+        if self.highest <= lowest.value + self.rounding:
+            return lowest.at(self.pca, self.highest), prices
         if lowest.value - lowest.bound <= self.tol * lowest.value:
             problem = least_error(self.shares, self.compared, cap=lowest.value + self.rounding)
             found = minimise_in_face(self.work, problem, lowest.weights, self.tol)
@@ -81,15 +84,19 @@ class EfficientFrontier(FrontierOfMany):
                 gain = self.shares @ (lowest.errors - found.errors)
                 if found.violation <= self.rounding < gain:
                     best = lowest.at(found, self.largest(found.errors))
-        return best, self._least_error_at_the_end(prices)
+        return best, prices
 
-    def _least_error_at_the_end(self, prices: Array) -> float:
+    @cached_property
+    def _least_error_at_the_end(self) -> float:
         """A lower bound on the overall error of the projections of least largest error.
 
         The price of the largest error is infinite there. A high price proves nearly as much; which
         one is best depends on how well the least largest error is known.
         """
         lowest, unit = self.lowest, self.work.unit
+        if self.highest <= lowest.value + self.rounding:
+            return self.pca.bound
+        prices = self._last[1]
         problem = least_error(self.shares, self.compared, cap=lowest.value).in_units(unit)
         unknown = max((lowest.value - lowest.bound) / unit, self.work.noise)
         high_prices = np.array([1.0, 0.1, 10.0] if self.work.closed else [1.0]) / np.sqrt(unknown)
@@ -102,8 +109,9 @@ class EfficientFrontier(FrontierOfMany):
     @property
     def end(self) -> Solution:
         """Least overall error among the projections of least largest error."""
-        best, least = self._last_point
-        return self._worst(best, self._status(best, Status.WORST_OFF_BEST), least)
+        best = self._last[0]
+        status = self._status(best, Status.WORST_OFF_BEST)
+        return self._worst(best, status, self._least_error_at_the_end)
 
     def _status(self, found: Minimum, otherwise: Status) -> Status:
         return Status.PARITY if self.spread(found.errors) <= self.work.parity else otherwise
@@ -147,14 +155,19 @@ class EfficientFrontier(FrontierOfMany):
             free = minimise_in_face(self.work, problem, self.shares, self.tol) or free
         return self._worst(free, self._status(free, Status.ERROR_BUDGET), self.pca.bound)
 
-    def part(self, fraction: float) -> Solution:
-        """The projection at a fraction of the way from PCA to the end, in the largest error."""
-        c = self.highest + fraction * (self.lowest.value - self.highest)
-        if fraction == 1.0:
+    def part(self, stop: float) -> Solution:
+        """The projection at a stop; the largest error falls evenly with it."""
+        if stop == 1.0:
             return self.end
+        c = self.highest + stop * (self.lowest.value - self.highest)
         if c >= self.highest - self.rounding:
             return replace(self.pca, status=Status.STOPPED)
-        return self._at(c).solution(self.work, "error", Status.STOPPED)
+        problem = least_error(self.shares, self.compared, cap=c)
+        return self._at_stop(stop, problem).solution(self.work, "error", Status.STOPPED)
+
+    def basis(self, stop: float) -> Array:
+        """A basis of the projection at a stop, without the proofs that end there."""
+        return self._last[0].basis if stop == 1.0 else super().basis(stop)
 
     def _at(self, c: float, *, nearby_only: bool = False) -> Minimum:
         """Least overall error with no group compared above ``c``; take values of ``c`` in order."""
@@ -193,7 +206,7 @@ class EfficientFrontier(FrontierOfMany):
         above, too_wide = c, self.spread(errors) - max_spread
         for below in np.linspace(c, self.lowest.value, 9)[1:].tolist():
             if below == self.lowest.value:
-                best, least = self._last_point
+                best, least = self._last[0], self._least_error_at_the_end
                 found = replace(best, value=float(self.shares @ best.errors), bound=least)
             else:
                 found = self._at(below, nearby_only=True)

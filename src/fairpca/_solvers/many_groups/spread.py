@@ -35,8 +35,10 @@ def solve_spread(spaces: Spaces, problem: FairProblem, tol: float = 1e-9) -> Sol
 class SpreadFrontier(FrontierOfMany):
     """Least overall error at falling spread, from PCA to where the limits of a problem end it."""
 
-    def __init__(self, spaces: Spaces, problem: FairProblem, tol: float) -> None:
-        super().__init__(spaces, tol)
+    def __init__(
+        self, spaces: Spaces, problem: FairProblem, tol: float, like: FrontierOfMany | None = None
+    ) -> None:
+        super().__init__(spaces, tol, like)
         self.max_spread = problem.max_disparity or 0.0
         highest = self.highest if problem.constraint == "no_worse" else inf
         self.group_limits = self.group_errors_allowed(problem)
@@ -56,7 +58,11 @@ class SpreadFrontier(FrontierOfMany):
         most = np.minimum(np.where(self.compared, self.cap, inf), self.work.spaces.traces)
         ceiling = min(self.max_error, float(self.shares @ most) + self.rounding)
         wanted = self._least_error(self.max_spread)
-        first = minimise(self.work, wanted, self.tol, ceiling=ceiling)
+        known = self._known.get(1.0)
+        if known is not None and known.shape != wanted.limits.shape:
+            known = None
+        first = minimise(self.work, wanted, self.tol, prices=known, ceiling=ceiling)
+        self.prices[1.0] = first.prices
         reachable = first.bound <= ceiling
         if reachable and max(first.violation, first.value - ceiling) <= self.rounding:
             return first.solution(self.work, "error", self._status(first.errors))
@@ -73,17 +79,17 @@ class SpreadFrontier(FrontierOfMany):
             return first.at(nearest, error).solution(self.work, "error", status)
         return nearest.solution(self.work, "disparity", status, error - least)
 
-    def part(self, fraction: float) -> Solution:
-        """The projection at a fraction of the way from PCA's spread to that of the end."""
-        if fraction == 1.0:
+    def part(self, stop: float) -> Solution:
+        """The projection at a stop; the spread falls evenly with it."""
+        if stop == 1.0:
             return self.end
         first, last = self.spread(self.pca.errors), self.spread(self.end.errors)
-        max_spread = first + fraction * (last - first)
+        max_spread = first + stop * (last - first)
         if max_spread >= first - self.rounding:
             return replace(self.pca, status=Status.STOPPED)
         if max_spread <= last + self.work.parity:  # nearer to the end, the limits have no interior
             return self.end
-        found = self._next(self._least_error(max_spread))
+        found = self._at_stop(stop, self._least_error(max_spread))
         return found.solution(self.work, "error", Status.STOPPED)
 
     def _least_error(self, max_spread: float) -> LinearProblem:

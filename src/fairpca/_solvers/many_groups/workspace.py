@@ -96,6 +96,12 @@ class Workspace:
         """``W = sum_g w_g C_g`` in the span."""
         return np.asarray(np.tensordot(weights, self.matrices, 1))
 
+    def leading(self, weights: Array) -> Array:
+        """The leading eigenvectors of ``W``, in the span; it grows by them unless they are PCA."""
+        if not self.closed and weights is not self.spaces.shares:
+            self.grow(self.spaces.top(weights).basis)
+        return eigen(self.weighted(weights))[1][:, -self.rank :]
+
     def products(self, basis: Array) -> Array:
         """``C_g U`` of all groups in one product, of shape (k, m, r)."""
         k, m = self.matrices.shape[:2]

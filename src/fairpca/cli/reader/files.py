@@ -35,7 +35,7 @@ try:
     import pyarrow.parquet as pq
 except ImportError as error:
     raise ImportError(
-        "files need duckdb and pyarrow; install them with pip install 'fairpca[files]'."
+        "files need duckdb and pyarrow; install them with pip install duckdb pyarrow."
     ) from error
 
 __all__ = ["duckdb", "pa", "pa_csv", "pc", "pq"]
@@ -264,7 +264,7 @@ def sheet_as_text(file: TableFile, sheet: str | None, folder: str) -> TableFile:
     except ImportError as error:
         raise ImportError(
             f"reading {file.name} needs python-calamine; install it with pip install "
-            '"fairpca[excel]", or save the sheet as CSV (File, Save as).'
+            "python-calamine, or save the sheet as CSV (File, Save as)."
         ) from error
     try:
         with CalamineWorkbook.from_path(file.path) as workbook:

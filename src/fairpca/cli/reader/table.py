@@ -16,7 +16,7 @@ import numpy as np
 
 from fairpca._blas import blas_threads
 from fairpca.cli.reader import files
-from fairpca.cli.reader.files import TableFile, damaged, duckdb, pa, refuse_unknown
+from fairpca.cli.reader.files import TableFile, damaged, duckdb, pa
 from fairpca.exceptions import TableError
 
 Kind = Literal["number", "text", "date", "empty", "other"]
@@ -185,17 +185,6 @@ class Table:
         listed = ", ".join(self.columns[name].raw for name in names) or "1"
         empty = self.connection.cursor().sql(f"SELECT {listed} FROM {self.source()} LIMIT 0")
         return list(empty.to_arrow_table().schema.types)[: len(names)]
-
-    def holds_fractions(self, name: str) -> bool:
-        """Whether a column holds numbers that are not whole, by its type or its first rows."""
-        refuse_unknown([name], [*self.columns], self.name)
-        if self.columns[name].kind != "number":
-            return False
-        found = self.rows(
-            f"SELECT bool_or(x <> floor(x)) FROM (SELECT {self._number(name, True)} AS x "
-            f"FROM {self.source()} LIMIT {HEAD_ROWS})"
-        )
-        return bool(found[0][0]) or pa.types.is_floating(self.types_of([name])[0])
 
     def place_of(self, row: int) -> str:
         """The place of a row, counted from 1, as "line 7 of people.csv"."""

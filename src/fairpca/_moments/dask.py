@@ -1,11 +1,10 @@
-"""Moments of dask arrays and data frames, summed where the blocks are and merged in a tree.
+"""Moments of Dask arrays and data frames, summed where the blocks are and merged in a tree.
 
 Only moments travel between the workers. Blocks are merged in their order, so a block that is
 computed again on another worker changes nothing. This is the only file that imports dask.
 """
 
 from collections.abc import Callable
-from functools import partial, reduce
 from itertools import pairwise
 from typing import Any
 
@@ -17,60 +16,56 @@ from fairpca._blas import single_threaded_blas
 from fairpca._input.device import is_dask
 from fairpca._input.folds import FoldRule
 from fairpca._input.rows import NumericTarget
-from fairpca._moments.group_moments import GroupMoments
-from fairpca._tables import merge_fan_in
-from fairpca._typing import Codes
+from fairpca._input.stream import Input, open_input
+from fairpca._moments.group_moments import GroupMoments, fan_in, moments_of_rows, naming
 
 try:
     import dask.array as da
     from dask.delayed import delayed
 except ImportError as error:
     raise ImportError(
-        "dask collections need dask; install it with pip install 'fairpca[dask]'."
+        "dask collections need dask; install it with pip install "
+        "'dask[array,dataframe,distributed]'."
     ) from error
 
 
-def moments_of_dask(
-    X: Any, groups: Any, sample_weight: Any, target: Any, folds: FoldRule | Codes | None
-) -> GroupMoments:
+def moments_of_dask(given: Input, folds: FoldRule | None) -> GroupMoments:
     """Moments of a dask array or data frame, reduced where its blocks are."""
-    if folds is not None and not isinstance(folds, FoldRule):
-        raise ValueError("pass dask collections with a number of folds, for example folds=10.")
-    fan_in = merge_fan_in(count_columns(X), folds)
+    X = given.X
+    at_once = fan_in(count_columns(X), folds)
     blocks = _delayed(X.rechunk({1: -1}) if hasattr(X, "rechunk") else X)
-    labels = _cut_like(X, groups, "sensitive_features", len(blocks))
-    weights = _cut_like(X, sample_weight, "sample_weight", len(blocks))
-    if isinstance(target, NumericTarget):
-        numbers = _cut_like(X, target.values, "y", len(blocks))
-        outcomes = [delayed(NumericTarget, pure=False)(block) for block in numbers]
-    else:
-        outcomes = _cut_like(X, target, "y", len(blocks))
-    cut = enumerate(zip(blocks, labels, weights, outcomes, strict=True))
-    parts = [delayed(_block_moments, pure=False)(folds, i, *block) for i, block in cut]
-    merge = delayed(partial(reduce, GroupMoments.merge), pure=False)
+    n = len(blocks)
+    groups = _cut_like(X, given.sensitive_features, "sensitive_features", n)
+    weights = _cut_like(X, given.sample_weight, "sample_weight", n)
+    units = _cut_like(X, given.units, "units", n)
+    numbers = isinstance(given.y, NumericTarget)
+    outcomes = _cut_like(X, given.y.values if numbers else given.y, "y", n)
+    learn = delayed(_block_moments, pure=False)
+    columns = zip(blocks, groups, weights, outcomes, units, strict=True)
+    parts = [learn(folds, i, numbers, *block) for i, block in enumerate(columns)]
+    merge = delayed(GroupMoments.merge, pure=False)
     while len(parts) > 1:
-        parts = [merge(parts[i : i + fan_in]) for i in range(0, len(parts), fan_in)]
+        parts = [merge(*parts[i : i + at_once]) for i in range(0, len(parts), at_once)]
     moments: GroupMoments = parts[0].compute()
-    if not moments.n_features:
-        raise ValueError("there are no rows of positive weight in X to learn from; pass some.")
     return moments
 
 
 def _block_moments(
-    folds: FoldRule | None, i: int, X: Any, groups: Any, weights: Any, target: Any
+    folds: FoldRule | None,
+    i: int,
+    numbers: bool,
+    X: Any,
+    groups: Any,
+    weights: Any,
+    y: Any,
+    units: Any,
 ) -> GroupMoments:
-    """Moments of a block, which unlike whole data may be empty or weigh nothing."""
-    moments = GroupMoments()
-    if X.shape[0] == len(groups) == 0 or (weights is not None and not np.any(weights)):
-        return moments
-    try:
-        with single_threaded_blas():
-            rule = None if folds is None else folds.within(i)
-            moments.update(X, groups, weights, target, folds=rule)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"in block {i} of X: {error}") from error
-    moments._rule = folds
-    return moments
+    """Moments of a block, which unlike whole data may be empty."""
+    if X.shape[0] == len(groups) == 0:
+        return GroupMoments()
+    with single_threaded_blas(), naming(f"in block {i} of X"):
+        given = open_input(X, groups, weights, NumericTarget(y) if numbers else y, units)
+        return moments_of_rows(given, folds, partition=i)
 
 
 def map_rows(X: Any, function: Callable[[Any], Any], n_columns: int) -> Any:
@@ -101,8 +96,6 @@ def _cut_like(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
     """Labels, weights or outcomes, cut where X is cut."""
     if values is None:
         return [None] * n_blocks
-    if isinstance(values, str):
-        raise TypeError(f"{name}={values!r} is a name; pass the column itself, frame[{values!r}].")
     lengths = X.chunks[0] if isinstance(X, da.Array) else (np.nan,)
     known = not np.isnan(lengths).any()
     in_memory = not is_dask(values)

@@ -16,7 +16,6 @@ require_spark()
 pytestmark = [pytest.mark.slow, IGNORES_WARNINGS]
 
 X, SEX = unequal_groups()
-NAMES = {"sensitive_features": "sex", "features": list("abcd")}
 
 
 def test_a_killed_executor_changes_nothing(tmp_path):
@@ -38,7 +37,7 @@ def test_a_killed_executor_changes_nothing(tmp_path):
         table = pd.DataFrame(X, columns=list("abcd")).assign(sex=SEX)
         frame = spark.createDataFrame(table).repartition(6)
         expected = GroupMoments.from_data(X, SEX)
-        assert_same_moments(GroupMoments.from_spark(frame, **NAMES), expected)
+        assert_same_moments(GroupMoments.from_spark(frame, "sex"), expected)
         dying = frame.mapInArrow(kill_once, frame.schema)
-        assert_same_moments(GroupMoments.from_spark(dying, **NAMES), expected)
+        assert_same_moments(GroupMoments.from_spark(dying, "sex"), expected)
     assert os.path.exists(mark)

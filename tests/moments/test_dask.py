@@ -135,7 +135,7 @@ def test_empty_partitions():
     ddf = dd.concat([none, ddf], interleave_partitions=True)
     moments = GroupMoments.from_data(ddf[COLUMNS], ddf["sex"])
     assert_same_moments(moments, GroupMoments.from_data(X[kept], SEX[kept]))
-    fair = FairPCA(2).fit_moments(moments)
+    fair = FairPCA(2).fit(moments)
     assert fair.transform(ddf[COLUMNS]).compute().shape == (kept.sum(), 2)
 
 

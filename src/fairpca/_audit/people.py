@@ -1,0 +1,234 @@
+"""The rows that an audit judges, dealt into folds: pairs of moments to fit to and to judge by.
+
+The moments outside a fold are those of all rows minus those of the fold. A pipeline fits its first
+steps without the fold, so every fold has a space of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import has_fit_parameter
+
+from fairpca._audit.record import LeftOut
+from fairpca._cv.split import fold_numbers
+from fairpca._input import checks, labels
+from fairpca._input.folds import FoldRule
+from fairpca._input.rows import as_rows, dense, numeric_columns
+from fairpca._input.stream import Input
+from fairpca._linear_map import flattened
+from fairpca._moments.group_differences import positive_class
+from fairpca._moments.group_moments import NEVER, GroupMoments, moments_of_rows
+from fairpca._typing import Array, Codes, Labels
+
+
+class Given(NamedTuple):
+    """What a user passes beside X."""
+
+    groups: Any
+    sample_weight: Any
+    y: Any
+    pos_label: Any
+
+
+class Pair(NamedTuple):
+    """Moments to fit to and moments to judge by, and the rows behind the latter.
+
+    ``rows`` are positions, and ``values`` these rows as they enter the projection; None where
+    moments are all that is known.
+    """
+
+    fit_to: GroupMoments
+    judge: GroupMoments
+    rows: Codes
+    values: Any
+
+
+class Folds:
+    """Folds of data that are known by moments alone; :class:`People` has the rows too."""
+
+    def __init__(self, moments: GroupMoments, feature_names: Sequence[str] | None) -> None:
+        self.moments = moments
+        self.labels = moments.groups.tolist()
+        self.feature_names = list(feature_names or (f"x{j}" for j in range(moments.n_features)))
+        self.group_columns: list[str] = []
+        self.left_out: list[LeftOut] = []
+
+    def __iter__(self) -> Iterator[Pair]:
+        for fold in self.moments._folds():
+            fit_to, judge = self.moments._split(fold)
+            yield Pair(fit_to, judge, np.arange(0), None)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The rows of positive weight."""
+
+    X: Any
+    n_left_out: int
+    positions: Codes  # among all rows
+    known: Labels  # all labels, also of groups whose rows have no weight
+    groups: Labels  # the label of each row
+    codes: Codes  # its place among the labels that are present
+    n_groups: int
+    weights: Array
+    classes: Labels | None  # the class of each row, with y
+    pos_label: Any
+    feature_names: list[str] | None
+
+
+class People(Folds):
+    """Rows in memory, without those of weight zero.
+
+    ``cv`` is a rule for folds, or a splitter whose first repeat is used. ``before`` holds the
+    unfitted steps before the projection: the first one takes X, and ``values`` are the rows as
+    they enter the projection. ``with_y`` fits it to y as well.
+    """
+
+    def __init__(self, kept: Kept, cv: Any, before: Pipeline | None, with_y: bool = False) -> None:
+        self.X = kept.X
+        self.positions = kept.positions
+        self.groups = kept.groups
+        self.codes = kept.codes
+        self.weights = kept.weights
+        self.classes = kept.classes
+        self.pos_label = kept.pos_label
+        self._target = kept.classes if with_y else None
+        folds = _dealt(kept, cv)
+        self._rows = [np.flatnonzero(folds == f) for f in np.unique(folds).tolist() if f != NEVER]
+        self.values = kept.X
+        names = kept.feature_names
+        if before is not None:
+            self.values, names = self._entering(before, np.arange(len(self.codes)))
+        super().__init__(self.moments_of(self.values, folds), names)
+        self._own_spaces: list[Pair] = []
+        if before is not None:
+            self._own_spaces = [self._own_space(before, rows) for rows in self._rows]
+        if kept.n_left_out:
+            self.left_out = [LeftOut("rows", "", kept.n_left_out, "weight zero")]
+
+    def __iter__(self) -> Iterator[Pair]:
+        if self._own_spaces:
+            yield from self._own_spaces
+            return
+        for fold, rows in zip(self.moments._folds(), self._rows, strict=True):
+            fit_to, judge = self.moments._split(fold)
+            yield Pair(fit_to, judge, rows, _safe_indexing(self.values, rows))
+
+    def moments_of(self, values: Any, folds: Any, rows: Any = slice(None)) -> GroupMoments:
+        """Moments by fold of all or some rows; ``values`` holds all rows after the first steps."""
+        target = None if self._target is None else self._target[rows]
+        values = as_rows(_safe_indexing(values, rows))
+        return moments_of_rows(Input(values, self.groups[rows], self.weights[rows], target), folds)
+
+    def _own_space(self, before: Pipeline, rows: Codes) -> Pair:
+        """One fold, in the space of the first steps fitted without it."""
+        inside = np.full(len(self.codes), NEVER)
+        inside[rows] = 0
+        values, _ = self._entering(before, np.flatnonzero(inside == NEVER))
+        fit_to, judge = self.moments_of(values, inside)._split(0)
+        return Pair(fit_to, judge, rows, _safe_indexing(values, rows))
+
+    def _entering(self, before: Pipeline, fitted_to: Codes) -> tuple[Any, list[str] | None]:
+        """All rows after the first steps, which are fitted to some rows, and the column names."""
+        target = None if self._target is None else self._target[fitted_to]
+        takes = any(has_fit_parameter(step, "sensitive_features") for step in flattened(before))
+        groups = {"sensitive_features": self.groups[fitted_to]} if takes else {}
+        with config_context(enable_metadata_routing=takes):  # so that the step gets the groups
+            fitted = clone(before).fit(_safe_indexing(self.X, fitted_to), target, **groups)
+        try:
+            values = fitted.transform(self.X)
+        except ValueError as error:
+            raise ValueError(
+                f"the steps before the projection fail for rows they were not fitted to: {error} "
+                "An encoder, for example, needs OneHotEncoder(handle_unknown='ignore')."
+            ) from error
+        try:
+            return values, [str(name) for name in fitted.get_feature_names_out()]
+        except (AttributeError, ValueError, TypeError):  # a step cannot name its columns
+            return values, None
+
+
+def people(
+    X: Any, given: Given, cv: Any, before: Pipeline | None = None, *, with_y: bool = False
+) -> People:
+    """The people of a table."""
+    if given.groups is None:
+        raise TypeError(
+            "sensitive_features is missing: pass sensitive_features=groups, one label per row."
+        )
+    checks.check_same_order(
+        X, sensitive_features=given.groups, sample_weight=given.sample_weight, y=given.y
+    )
+    found = People(_kept(X, given, before is not None), cv, before, with_y)
+    name = getattr(given.groups, "name", None)
+    columns = getattr(given.groups, "columns", [] if name is None else [name])
+    found.group_columns = [str(column) for column in columns]
+    return found
+
+
+def _kept(X: Any, given: Given, raw: bool) -> Kept:
+    """The rows of positive weight; ``raw`` rows may hold anything that a pipeline takes."""
+    names = None
+    table: Any
+    if raw:
+        table = numeric_columns(X)
+    else:
+        table = as_rows(X)
+        names = table.feature_names
+        X = X.tocsr() if hasattr(X, "tocsr") else dense(X)
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    codes, known = labels.encode_groups(given.groups, n)
+    checks.refuse_continuous(known, np.bincount(codes))
+    if table is not None and table.feature_names is not None:
+        labels.warn_of_group_columns(table, given.groups)
+    weights = checks.check_sample_weight(given.sample_weight, n)
+    weights = np.ones(n) if weights is None else weights
+    classes = _classes(given, n)
+    kept = np.flatnonzero(weights)
+    present, own_codes = np.unique(codes[kept], return_inverse=True)
+    checks.check_several_groups(known[present].tolist(), len(kept))
+    return Kept(
+        X=X if len(kept) == n else _safe_indexing(X, kept),
+        n_left_out=n - len(kept),
+        positions=kept,
+        known=known,
+        groups=known[codes[kept]],
+        codes=own_codes,
+        n_groups=len(present),
+        weights=weights[kept],
+        classes=None if classes is None else classes[kept],
+        pos_label=given.pos_label,
+        feature_names=names,
+    )
+
+
+def _classes(given: Given, n: int) -> Labels | None:
+    """The class of each row, if there is y."""
+    if given.y is None:
+        return None
+    outcomes, classes = labels.encode_outcomes(given.y, n)
+    labels.refuse_counts(classes.tolist(), "pass classes, for example y > threshold")
+    positive_class(classes.tolist(), given.pos_label)  # needed for more than two classes
+    return classes[outcomes]
+
+
+def _dealt(kept: Kept, cv: Any) -> Codes:
+    """The fold of each row."""
+    if isinstance(cv, FoldRule):
+        folds = cv.folds_of(kept.codes, np.zeros(kept.n_groups, np.intp))
+    else:
+        folds = next(fold_numbers(cv, kept.codes))
+    if np.count_nonzero(np.unique(folds) != NEVER) < 2:
+        raise ValueError(
+            f"none of the {kept.n_groups} groups has two rows, but an audit fits without a part "
+            "of the rows and judges that part; pass groups of two rows or more."
+        )
+    return folds

@@ -1,0 +1,117 @@
+"""What the scores tell about the group, and what classifiers make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+from sklearn.utils import _safe_indexing
+
+from fairpca._audit.people import People
+from fairpca._audit.record import Leakage, SampledRows
+from fairpca._audit.refits import FEWEST_FOLDS, both_of, fit_quietly
+from fairpca._audit.setup import Setup
+from fairpca._input.folds import FoldRule
+from fairpca._linear_map import LinearMap
+from fairpca._moments.group_moments import GroupMoments
+from fairpca._typing import Codes
+from fairpca.exceptions import quietly
+from fairpca.metrics import Outcomes, classifier_outcomes, probe_groups
+from fairpca.metrics.separation import separation
+
+_MOST_ROWS = 10_000  # Classifiers get a sample of larger tables.
+_FOLDS = 5  # for classifiers
+_MOST_SCORES = 600  # people in the sample of scores
+
+
+def leakage(
+    setup: Setup, both: Sequence[LinearMap], probes: bool, smaller: Any = None
+) -> Leakage | None:
+    """How far apart the scores of judged groups are, and how well the group can be guessed.
+
+    If ``smaller``, an estimator for fewer rows, is given, projections are fitted to one half of the
+    rows and probes guess the groups of the other half.
+    """
+    people = setup.people
+    if people is None or setup.judged.sum() < 2:
+        return None
+    rows = np.flatnonzero(setup.judged[people.codes])
+    moments = people.moments_of(people.values, None, rows)
+    baseline, alternative = (_apart(moments, own) for own in both)
+    if not probes and people.classes is None:
+        return Leakage(baseline, alternative)
+    rows = _sampled(setup, people)
+    if smaller is not None:
+        stratify = people.groups[rows]
+        halves = train_test_split(rows, test_size=0.5, stratify=stratify, random_state=setup.seed)
+        fitted_to, rows = map(np.sort, halves)
+        half = people.moments_of(people.values, FoldRule(FEWEST_FOLDS), fitted_to)
+        both = both_of(fit_quietly(smaller, half), half)
+    values = _safe_indexing(people.values, rows)
+    how: dict[str, Any] = {"cv": _FOLDS, "level": setup.level, "random_state": setup.seed}
+    probed = [probe_groups(None, own.scores(values), people.groups[rows], **how) for own in both]
+    return Leakage(baseline, alternative, probed[0], probed[1], len(rows))
+
+
+def _apart(moments: GroupMoments, own: LinearMap) -> dict[str, float]:
+    """The separation of the scores, for the two groups that are furthest apart."""
+    found = separation(moments, own.encode)
+    furthest = float(found.discriminant_auc.max())
+    return {"centroid_share": found.centroid_share, "discriminant_auc": furthest}
+
+
+def outcomes(setup: Setup, model: Any, X: Any) -> list[Outcomes] | None:
+    """Rates by judged group of classifiers on the scores, on PCA's scores and on all features."""
+    people = setup.people
+    if people is None or people.classes is None or setup.judged.sum() < 2:
+        return None
+    rows = _sampled(setup, people)
+    y = people.classes[rows]
+    _, of_class = np.unique(y, return_inverse=True)
+    cells = people.codes[rows], of_class
+    fewest = int(np.unique(cells, axis=1, return_counts=True)[1].min())
+    if fewest < 2:  # a group has only one row of a class
+        return None
+    X = _safe_indexing(X, rows)
+    with quietly():
+        found = classifier_outcomes(
+            model,
+            X.toarray() if hasattr(X, "toarray") else X,
+            people.groups[rows],
+            y,
+            pos_label=people.pos_label,
+            cv=min(_FOLDS, fewest),
+            level=setup.level,
+            random_state=setup.seed,
+        )
+    return [replace(result, data=None) for result in found]  # without predictions for people
+
+
+def _sampled(setup: Setup, people: People) -> Codes:
+    """The rows of judged groups; if there are too many, a random sample stratified by group."""
+    rows = np.flatnonzero(setup.judged[people.codes])
+    if len(rows) <= _MOST_ROWS:
+        return rows
+    stratify = people.codes[rows]
+    sample, _ = train_test_split(
+        rows, train_size=_MOST_ROWS, stratify=stratify, random_state=setup.seed
+    )
+    return np.sort(sample)
+
+
+def sampled_scores(setup: Setup, both: Sequence[LinearMap]) -> SampledRows | None:
+    """Scores of a random sample, with about the same number of people of each judged group."""
+    people = setup.people
+    judged = np.flatnonzero(setup.judged)
+    if people is None or not len(judged):
+        return None
+    rng = np.random.default_rng(setup.seed)
+    each = max(_MOST_SCORES // len(judged), 1)
+    members = [rng.permutation(np.flatnonzero(people.codes == g))[:each] for g in judged]
+    rows = np.concatenate([np.sort(own) for own in members])
+    values = _safe_indexing(people.values, rows)
+    pca, fair = (own.scores(values)[:, :2] for own in both)
+    return SampledRows(people.positions[rows], people.codes[rows], pca, fair)
