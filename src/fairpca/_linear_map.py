@@ -181,6 +181,14 @@ def map_of(estimator: Any) -> LinearMap:
     return LinearMap.projection(components, mean, units, _spread(estimator))
 
 
+def with_signs(components: Array) -> Array:
+    """Components whose entry of largest magnitude is positive, the first one on a tie."""
+    magnitudes = np.abs(components)
+    near_largest = magnitudes >= magnitudes.max(axis=1, keepdims=True) * (1 - 1e-7)
+    decisive = components[np.arange(len(components)), near_largest.argmax(axis=1)]
+    return np.asarray(components * np.sign(decisive)[:, None])
+
+
 def columns_map(estimator: Any, columns: Codes, rebuild: Array) -> LinearMap:
     """The map of an estimator that keeps columns and rebuilds all columns from them."""
     kept = np.sort(columns)

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from fairpca._cv.held_out import PCA
 from fairpca._cv.leave_out import LeaveOut
 from fairpca._cv.path import path_of
-from fairpca._cv.stopping import CrossFit, disparity_interval
+from fairpca._cv.stopping import CrossFit, Curve, disparity_interval
 from fairpca._estimators.advice import largest_gap
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
 from fairpca._input.checks import check_integer
+from fairpca._input.stream import open_input
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups
@@ -22,8 +23,9 @@ from fairpca._moments.tolerances import NEGLIGIBLE
 from fairpca._problems.problems import FairProblem
 from fairpca._problems.solution import Solution, disparity
 from fairpca._problems.status import Status
+from fairpca._progress import Progress, silent
 from fairpca._solvers import solve
-from fairpca._typing import Array, Mask
+from fairpca._typing import Array, Labels, Mask
 from fairpca.exceptions import DualityGapWarning, warn
 
 __all__ = ["HeldOutPath", "MarkedPoint", "TradeoffPath", "tradeoff_path"]
@@ -92,22 +94,34 @@ class TradeoffPath:
 
     def to_frame(self) -> Any:
         """The points as rows of a pandas data frame, with ``cv`` including held-out figures."""
-        from pandas import DataFrame
-
+        try:
+            from pandas import DataFrame
+        except ImportError as error:
+            raise ImportError(
+                "to_frame() makes a pandas data frame; pip install pandas, or use the arrays, for "
+                "example path.disparity."
+            ) from error
         columns = {name: getattr(self, name) for name in ("alpha", "efficient", "duality_gap")}
-        for source, prefix in ((self, ""), (self.held_out, "held_out_")):
-            if source is None:
-                continue
-            columns[f"{prefix}disparity"] = source.disparity
-            columns[f"{prefix}reconstruction_error"] = source.reconstruction_error
-            for g, label in enumerate(self.groups.tolist()):
-                columns[f"{prefix}group_errors_{label}"] = source.group_errors[:, g]
+        columns |= _columns_of(self, self.groups, "")
+        if self.held_out is not None:
+            columns |= _columns_of(self.held_out, self.groups, "held_out_")
         return DataFrame(columns)
 
     def __repr__(self) -> str:
         from fairpca.report import path_as_text
 
         return path_as_text(self)
+
+
+def _columns_of(points: Any, groups: Labels, prefix: str) -> dict[str, Array]:
+    """The figures that a path has for the training rows and for held-out rows."""
+    columns = {
+        f"{prefix}disparity": points.disparity,
+        f"{prefix}reconstruction_error": points.reconstruction_error,
+    }
+    for label, errors in zip(groups.tolist(), points.group_errors.T, strict=True):
+        columns[f"{prefix}group_errors_{label}"] = errors
+    return columns
 
 
 def tradeoff_path(
@@ -118,6 +132,7 @@ def tradeoff_path(
     n_points: int = 30,
     max_group_increase: float | None = None,
     sample_weight: Any = None,
+    units: Any = None,
     standardize: bool = False,
     relative_errors: bool = False,
     min_group_size: int = 1,
@@ -125,13 +140,15 @@ def tradeoff_path(
     tol: float = 1e-6,
     cv: Any = None,
     random_state: Any = None,
+    progress: Progress = silent,
 ) -> TradeoffPath:
     """Compute the frontier of overall error and disparity between PCA and parity.
 
     Parameters
     ----------
-    X_or_moments : data of shape (n_samples, n_features), or GroupMoments
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+    X_or_moments : data of shape (n_samples, n_features), stream or GroupMoments
+        As for :meth:`FairPCA.fit`.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), or names
         The group of each row, when data are given; several columns are crossed.
     n_components : int
         Rank of the projections.
@@ -140,11 +157,14 @@ def tradeoff_path(
     max_group_increase : float, optional
         End where a group's error would exceed its error under PCA by more than this share. Each
         point, and each mark, is then the best one within this limit.
-    sample_weight : array-like of shape (n_samples,), optional
+    sample_weight, units : array-like of shape (n_samples,), optional
+        As for :meth:`FairPCACV.fit`.
     standardize, relative_errors, min_group_size, small_groups, tol
         As in :class:`FairPCA`.
     cv, random_state
         As in :class:`FairPCACV`, to judge the points by held-out rows as well.
+    progress : callable, optional
+        Called with what is being done and the fraction of it that is done.
 
     Examples
     --------
@@ -162,10 +182,11 @@ def tradeoff_path(
     options: dict[str, Any] = {
         "standardize": standardize,
         "relative_errors": relative_errors,
+        "min_group_size": min_group_size,
+        "small_groups": small_groups,
+        "max_group_increase": max_group_increase,
         "tol": tol,
     }
-    options |= {"min_group_size": min_group_size, "small_groups": small_groups}
-    options["max_group_increase"] = max_group_increase
     fair = FairPCA(**options)
     if cv is not None:
         fair = FairPCACV(cv=cv, random_state=random_state, **options)
@@ -178,28 +199,23 @@ def tradeoff_path(
             "with one group label per row, or GroupMoments instead of X."
         )
     else:
-        rows, groups = fair._rows_of("fit", X_or_moments, None, sensitive_features, sample_weight)
-        _, settled = fair._learn(rows, None, groups, sample_weight)
+        given = open_input(X_or_moments, sensitive_features, sample_weight, units=units)
+        _, settled = fair._learn(fair._rows_of("fit", given))
     moments = settled.moments
     if n_components > moments.n_features:
         raise ValueError(
             f"n_components={n_components}: pass an integer from 1 to {moments.n_features}."
         )
     operand = settled.measured(relative_errors)
-    way = FairProblem(max_group_increase=fair._problem().max_group_increase)
-    solutions = _walk(way, operand, int(n_components), int(n_points), tol)
-    fairest, labels = solutions[-1], moments.groups.tolist()
-    errors = np.array([fairest.pca.errors, *(s.errors for s in solutions)])
-    gaps = np.maximum([0.0, *(s.gap for s in solutions)], 0.0)
-    if any(s.gap > largest_gap(s, operand, tol)[0] for s in solutions):
-        warn(
-            f"points of the frontier may lie up to {gaps.max():.3g} above the best possible, see "
-            f"duality_gap; this is more than tol = {tol:g} allows, and a larger tol accepts it.",
-            DualityGapWarning,
-        )
-    marks, held_out = _marks(way, operand, solutions, tol), None
+    problem = FairProblem(max_group_increase=fair._problem().max_group_increase)
+    solutions = _walk(problem, operand, int(n_components), int(n_points), tol, progress)
+    marks = _marks(problem, operand, solutions, tol)
+    held_out = None
     if cv is not None:
-        held_out = _held_out_path(way, fair, settled, solutions, marks)
+        held_out = _held_out_path(problem, fair, settled, solutions, marks, progress)
+    fairest = solutions[-1]
+    labels = moments.groups.tolist()
+    errors = np.array([fairest.pca.errors, *(s.errors for s in solutions)])
     least_weights = [float(s.weights.min() / np.abs(s.weights).max()) for s in solutions]
     return TradeoffPath(
         alpha=np.array([1.0, *(s.alpha for s in solutions)]),
@@ -215,55 +231,53 @@ def tradeoff_path(
         # Efficient: no group's error is rewarded.
         efficient=np.array([1.0, *least_weights]) >= -NEGLIGIBLE,
         marks=marks,
-        duality_gap=gaps,
+        duality_gap=_gaps(solutions, operand, tol),
         held_out=held_out,
     )
 
 
+def _gaps(solutions: list[Solution], operand: Operand, tol: float) -> Array:
+    """How much smaller the overall error of each point could be; warns of large gaps."""
+    gaps = np.maximum([0.0, *(s.gap for s in solutions)], 0.0)
+    if any(s.gap > largest_gap(s, operand, tol)[0] for s in solutions):
+        warn(
+            f"points of the frontier may lie up to {gaps.max():.3g} above the best possible, see "
+            f"duality_gap; this is more than tol = {tol:g} allows, and a larger tol accepts it.",
+            DualityGapWarning,
+        )
+    return gaps
+
+
 def _held_out_path(
-    way: FairProblem,
+    problem: FairProblem,
     fair: FairPCA,
     settled: SettledGroups,
     solutions: list[Solution],
     marks: dict[str, MarkedPoint],
+    progress: Progress,
 ) -> HeldOutPath:
-    """PCA, the points after it and the marks, for held-out rows.
-
-    Two groups are fitted at the weighting of each point, more groups at the same fraction of the
-    way from PCA to the end.
-    With more groups and no limit, the efficient end lies on a way of its own.
-    """
-    fairest, n, folds = solutions[-1], len(solutions), LeaveOut(settled)
+    """PCA, the points after it and the marks, for held-out rows."""
+    folds = LeaveOut(settled)
     operand = settled.measured(fair.relative_errors)
-    two = len(operand.shares) == 2
+    stops, ends = _stops(problem, solutions, marks)
 
     def along(problem: FairProblem) -> CrossFit:
-        path = path_of(problem, fairest, operand, fair.tol)
+        path = path_of(problem, solutions[-1], operand, fair.tol)
         return CrossFit(folds, path, fair.relative_errors)
 
-    first, last = marks["PCA"].disparity, marks["u-FPCA"].disparity
-    ends = {
-        name: 1 - mark.alpha if two else (first - mark.disparity) / ((first - last) or 1.0)
-        for name, mark in marks.items()
-        if two or way.max_group_increase < inf or name != "efficient"
-    }
-    stops = [0.0, *(1 - s.alpha if two else (i + 1) / n for i, s in enumerate(solutions))]
-    curve = along(way).at([*stops, *ends.values()])
+    curve = _curve(along(problem), sorted({*stops, *ends.values()}), progress)
+    curves = dict.fromkeys(ends, curve)
+    if "efficient" not in ends:
+        # With three or more groups and no limit, "efficient" is not on this path and is computed
+        # separately.
+        ends["efficient"] = 1.0
+        curves["efficient"] = along(FairProblem(constraint="efficient")).at([1.0])
     at = np.searchsorted(curve.stops, stops).tolist()
     points = curve.held_out.projections(at)
     errors = points.interval(lambda totals: totals.group_errors).clipped(0.0)
     overall = points.interval(lambda totals: totals.overall).clipped(0.0)
     changes = points.interval(lambda totals: totals.changes).clipped(-errors.estimate[PCA])
     disparities = [disparity_interval(points, p, curve.sides) for p in range(len(at))]
-    held_out_marks = {}
-    for name, mark in marks.items():
-        way_of_mark = (
-            curve if name in ends else along(FairProblem(constraint="efficient")).at([1.0])
-        )
-        totals = way_of_mark.held_out.totals
-        i = int(np.searchsorted(way_of_mark.stops, ends.get(name, 1.0)))
-        R, D = float(totals.overall[i]), float(way_of_mark.disparity[i])
-        held_out_marks[name] = MarkedPoint(mark.alpha, R, totals.group_errors[i], D)
     return HeldOutPath(
         reconstruction_error=overall.estimate,
         reconstruction_error_interval=overall.ends,
@@ -273,19 +287,61 @@ def _held_out_path(
         disparity_interval=np.array([interval.ends for interval in disparities]),
         changes=changes.estimate,
         changes_interval=changes.ends,
-        marks=held_out_marks,
+        marks={
+            name: _held_out_mark(mark.alpha, curves[name], ends[name])
+            for name, mark in marks.items()
+        },
+    )
+
+
+def _stops(
+    problem: FairProblem, solutions: list[Solution], marks: dict[str, MarkedPoint]
+) -> tuple[list[float], dict[str, float]]:
+    """The stop of each point, and of each mark that lies on the path.
+
+    Two groups are fitted at the weighting of each point, more groups at the same fraction of the
+    way from PCA to the end.
+    """
+    if len(marks["PCA"].group_errors) == 2:
+        stops = [0.0, *(1 - solution.alpha for solution in solutions)]
+        return stops, {name: 1 - mark.alpha for name, mark in marks.items()}
+    stops = np.linspace(0.0, 1.0, len(solutions) + 1).tolist()
+    first = marks["PCA"].disparity
+    whole = (first - marks["u-FPCA"].disparity) or 1.0
+    ends = {name: (first - mark.disparity) / whole for name, mark in marks.items()}
+    if problem.max_group_increase == inf:
+        ends.pop("efficient")
+    return stops, ends
+
+
+def _curve(cross_fit: CrossFit, stops: list[float], progress: Progress) -> Curve:
+    """Held-out errors at these stops, one after the other where folds keep what they found."""
+    if cross_fit.folds.are_kept:
+        for number, stop in enumerate(stops):
+            progress("following the trade-off", number / len(stops))
+            cross_fit.at([stop])
+    return cross_fit.at(stops)
+
+
+def _held_out_mark(alpha: float, curve: Curve, stop: float) -> MarkedPoint:
+    """A mark for held-out rows, given the stop at which it lies."""
+    at = int(np.searchsorted(curve.stops, stop))
+    totals = curve.held_out.totals
+    return MarkedPoint(
+        alpha, float(totals.overall[at]), totals.group_errors[at], float(curve.disparity[at])
     )
 
 
 def _marks(
-    way: FairProblem, operand: Operand, solutions: list[Solution], tol: float
+    problem: FairProblem, operand: Operand, solutions: list[Solution], tol: float
 ) -> dict[str, MarkedPoint]:
     """The methods between PCA and the fairest projection, which is u-FPCA."""
-    fairest, rank = solutions[-1], solutions[-1].basis.shape[1]
+    fairest = solutions[-1]
+    rank = fairest.basis.shape[1]
     start = replace(solutions[max(len(solutions) - 2, 0)], alpha=fairest.alpha)
     ends = {
-        "efficient": solve(replace(way, constraint="efficient"), operand, rank, tol, start),
-        "c-FPCA": solve(replace(way, constraint="no_worse"), operand, rank, tol, start),
+        "efficient": solve(replace(problem, constraint="efficient"), operand, rank, tol, start),
+        "c-FPCA": solve(replace(problem, constraint="no_worse"), operand, rank, tol, start),
         "u-FPCA": fairest,
     }
     points = {"PCA": (1.0, fairest.pca.errors)} | {n: (s.alpha, s.errors) for n, s in ends.items()}
@@ -297,14 +353,17 @@ def _marks(
 
 
 def _walk(
-    way: FairProblem, operand: Operand, rank: int, n_points: int, tol: float
+    problem: FairProblem, operand: Operand, rank: int, n_points: int, tol: float, progress: Progress
 ) -> list[Solution]:
     """The solutions after PCA at evenly spaced disparities, the fairest one last."""
-    fairest = solve(way, operand, rank, tol)
+    fairest = solve(problem, operand, rank, tol)
     ends = np.array([fairest.pca.errors, fairest.errors])
     first, last = disparity(ends, operand.compared, fairest.harmed, fairest.privileged)
-    solutions, start = [], fairest
-    for target in np.linspace(first, last, n_points)[1:-1].tolist():
-        start = solve(replace(way, max_disparity=max(target, 0.0)), operand, rank, tol, start)
+    solutions = []
+    start = fairest
+    for number, target in enumerate(np.linspace(first, last, n_points)[1:-1].tolist()):
+        progress("following the trade-off", number / n_points)
+        within = replace(problem, max_disparity=max(target, 0.0))
+        start = solve(within, operand, rank, tol, start)
         solutions.append(start)
     return [*solutions, fairest]

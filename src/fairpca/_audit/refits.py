@@ -18,6 +18,7 @@ from sklearn.decomposition import PCA, IncrementalPCA
 from sklearn.pipeline import Pipeline
 
 from fairpca._audit.people import Folds, People
+from fairpca._blas import single_threaded_blas
 from fairpca._cv.leave_out import fold_of
 from fairpca._cv.path import path_of
 from fairpca._estimators.base import FairProjection
@@ -25,10 +26,12 @@ from fairpca._estimators.fair_columns import FairColumns
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
 from fairpca._input.rows import dense
-from fairpca._linear_map import LinearMap, columns_map, map_of
+from fairpca._linear_map import LinearMap, columns_map, map_of, with_signs
 from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.sums import scale_of
 from fairpca._problems.problems import PLAIN_PCA
 from fairpca._solvers import solve
+from fairpca._solvers.eigenspaces.dense import top_eigenvectors
 from fairpca._typing import Array
 from fairpca.exceptions import quietly, warn
 from fairpca.metrics.reconstruction import refuse_data
@@ -80,7 +83,7 @@ def alternative_to(step: Any, folds: Folds) -> Judged:
         rank = int(clone(step).fit(dense(folds.values)).n_components_)
     elif step is not None and not isinstance(rank, Integral):
         raise ValueError("moments need PCA with a number of components, for example PCA(3).")
-    return for_sizes(FairPCACV(rank, cv=n_folds, standardize=step is None), folds.moments.counts)
+    return for_sizes(FairPCACV(rank, cv=n_folds, standardize=step is None), folds.moments.n_units)
 
 
 def for_sizes(fair: FairPCACV, sizes: NDArray[np.int64]) -> FairPCA:
@@ -215,16 +218,20 @@ class _AtStops:
 
 def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> LinearMap:
     """Plain PCA of all rows, with fewer components if there are too few rows."""
-    rank = int(min(rank, moments.n_features, moments.counts.sum()))
-    if np.count_nonzero(moments.counts) == 1:  # the fold holds all rows of the other groups
-        all_rows = moments._renamed(dict.fromkeys(moments.groups.tolist(), moments.groups[0]))
-        (C,), (mean,) = all_rows.second_moments(center="overall"), all_rows.means
-        deviations = np.sqrt(np.diag(C))
-        scale = np.where(standardize & (deviations > 0), deviations, 1.0)
-        vectors = np.linalg.eigh(C / np.outer(scale, scale))[1]
-        return LinearMap.projection(vectors.T[::-1][:rank], mean, scale)
-    pca = FairPCA(rank, alpha=1.0, standardize=standardize)
-    return map_of(fit_quietly(pca, moments))
+    sums = moments._group_sums()
+    sums = sums.take(np.flatnonzero(sums.rows).tolist())
+    mean = sums.mean
+    scale = np.ones(len(mean))
+    if standardize:
+        scale = scale_of(np.add(*sums.variances()), mean)
+    operand = sums.divided(scale).operand("overall", None)
+    rank = int(min(rank, operand.n_features, sums.rows.sum()))
+    C = np.tensordot(operand.shares, operand.compact.dense_matrices, axes=1)
+    with single_threaded_blas():
+        _, basis = top_eigenvectors(C, rank)
+    if operand.frame is not None:
+        basis = operand.frame @ basis
+    return LinearMap.projection(with_signs(basis.T), mean, scale)
 
 
 def fit_quietly(estimator: Judged, moments: GroupMoments, **options: Any) -> Any:
