@@ -22,6 +22,7 @@ from benchmarks import (
     many_groups,
     methods,
     outcomes,
+    prefixes,
     scale,
     welfare,
 )
@@ -37,6 +38,7 @@ def main() -> None:
         many_groups,
         welfare,
         methods,
+        prefixes,
         gaps,
         growth,
         scale,

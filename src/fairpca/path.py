@@ -15,6 +15,7 @@ from fairpca._estimators.advice import largest_gap
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
 from fairpca._input.checks import check_integer
+from fairpca._input.stream import open_input
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups
@@ -131,6 +132,7 @@ def tradeoff_path(
     n_points: int = 30,
     max_group_increase: float | None = None,
     sample_weight: Any = None,
+    units: Any = None,
     standardize: bool = False,
     relative_errors: bool = False,
     min_group_size: int = 1,
@@ -144,8 +146,9 @@ def tradeoff_path(
 
     Parameters
     ----------
-    X_or_moments : data of shape (n_samples, n_features), or GroupMoments
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
+    X_or_moments : data of shape (n_samples, n_features), stream or GroupMoments
+        As for :meth:`FairPCA.fit`.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), or names
         The group of each row, when data are given; several columns are crossed.
     n_components : int
         Rank of the projections.
@@ -154,7 +157,8 @@ def tradeoff_path(
     max_group_increase : float, optional
         End where a group's error would exceed its error under PCA by more than this share. Each
         point, and each mark, is then the best one within this limit.
-    sample_weight : array-like of shape (n_samples,), optional
+    sample_weight, units : array-like of shape (n_samples,), optional
+        As for :meth:`FairPCACV.fit`.
     standardize, relative_errors, min_group_size, small_groups, tol
         As in :class:`FairPCA`.
     cv, random_state
@@ -195,8 +199,8 @@ def tradeoff_path(
             "with one group label per row, or GroupMoments instead of X."
         )
     else:
-        rows, groups = fair._rows_of("fit", X_or_moments, None, sensitive_features, sample_weight)
-        _, settled = fair._learn(rows, None, groups, sample_weight)
+        given = open_input(X_or_moments, sensitive_features, sample_weight, units=units)
+        _, settled = fair._learn(fair._rows_of("fit", given))
     moments = settled.moments
     if n_components > moments.n_features:
         raise ValueError(

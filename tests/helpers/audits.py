@@ -63,6 +63,7 @@ def made_group(label, n, gap, change, share_gap=None, judge_from=30, **more):
         label=label,
         name=str(label),
         n=n,
+        n_units=n,
         judged=judged,
         compared=True,
         baseline=before,

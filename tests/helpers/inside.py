@@ -19,6 +19,7 @@ from fairpca._estimators.base import GroupEstimator
 from fairpca._input import device, rows
 from fairpca._input.folds import FoldRule
 from fairpca._input.rows import FrameRows, as_rows
+from fairpca._input.stream import Input
 from fairpca._moments import accumulate, few_rows, implicit, operand
 from fairpca._moments.few_rows import FewRows
 from fairpca._moments.implicit import ImplicitMoments

@@ -10,7 +10,18 @@ import pandas as pd
 import pytest
 from helpers.data import assert_same_moments, unequal_groups
 
-from fairpca import GroupMoments
+from fairpca import (
+    BlindPCA,
+    FairColumns,
+    FairPCA,
+    FairPCACV,
+    FairPLS,
+    GroupEraser,
+    GroupMoments,
+    MinMaxPCA,
+    WelfarePCA,
+    tradeoff_path,
+)
 
 pa = pytest.importorskip("pyarrow", reason="streams need pyarrow (the extra fairpca[arrow])")
 duckdb = pytest.importorskip("duckdb")
@@ -273,3 +284,123 @@ def test_spark_frames_have_a_door_of_their_own():
     DataFrame.__module__ = "pyspark.sql.dataframe"
     with pytest.raises(TypeError, match=r"GroupMoments\.from_spark"):
         GroupMoments.from_data(DataFrame(), "sex")
+
+
+Y = np.where(X[:, 1] > 5, "ill", "well")
+MODELS = {
+    "FairPCA": (lambda: FairPCA(2), {}),
+    "standardized": (lambda: FairPCA(2, standardize=True), {"sample_weight": "w"}),
+    "FairPCACV": (lambda: FairPCACV(2, cv=5), {}),
+    "MinMaxPCA": (lambda: MinMaxPCA(2), {}),
+    "WelfarePCA": (lambda: WelfarePCA(2), {"sample_weight": "w"}),
+    "BlindPCA": (lambda: BlindPCA(2, notion="equalized_odds"), {"y": "y"}),
+    "FairPLS": (lambda: FairPLS(2), {"y": "y"}),
+    "FairPLS of numbers": (lambda: FairPLS(2), {"y": "w"}),
+    "GroupEraser": (lambda: GroupEraser(), {"sample_weight": "w"}),
+    "FairColumns": (lambda: FairColumns(2), {}),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_estimators_are_fitted_to_streams_and_transform_them(name):
+    make, names = MODELS[name]
+    values = {"w": WEIGHTS, "y": Y}
+    columns = [*COLUMNS, "sex", *names.values()]
+    frame = FRAME.assign(y=Y)[columns]
+    given = {argument: values[column] for argument, column in names.items()}
+    expected = make().fit(FRAME[COLUMNS], sensitive_features=SEX, **given)
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    wanted = np.asarray(expected.transform(FRAME[COLUMNS]))
+    for source in (lambda: table.to_reader(90), lambda: duckdb.from_arrow(table), lambda: frame):
+        model = make().fit(source(), sensitive_features="sex", **names)
+        assert model.feature_names_in_.tolist() == COLUMNS
+        assert model.groups_.tolist() == expected.groups_.tolist()
+        np.testing.assert_allclose(model.transform(FRAME[COLUMNS]), wanted, atol=1e-8)
+        np.testing.assert_allclose(model.transform(frame), wanted, atol=1e-8)
+        reader = model.transform(source()) if source() is not frame else None
+        if reader is not None:
+            assert isinstance(reader, pa.RecordBatchReader)
+            found = reader.read_all().to_pandas()
+            kept = ["sex", *names.values()]
+            assert found.columns.tolist() == [*kept, *model.get_feature_names_out()]
+            assert found["sex"].tolist() == SEX.tolist()
+            np.testing.assert_allclose(found.iloc[:, len(kept) :], wanted, atol=1e-8)
+
+
+def test_blocks_may_be_streams():
+    expected = FairPCA(2).fit(X, sensitive_features=SEX)
+    pieces = in_pieces(FRAME[[*COLUMNS, "sex"]])
+    model = FairPCA(2)
+    model.partial_fit(pa.Table.from_pandas(pieces[0]).to_reader(), sensitive_features="sex")
+    model.partial_fit(iter(pieces[1:3]), sensitive_features="sex")
+    for piece in pieces[3:]:
+        model.partial_fit(piece, sensitive_features="sex")
+    np.testing.assert_allclose(model.components_, expected.components_, atol=1e-8)
+    with pytest.raises(ValueError, match="columns that differ"):
+        model.partial_fit(
+            pa.table(pieces[0][["b", "a", "c", "d", "sex"]]).to_reader(), sensitive_features="sex"
+        )
+
+
+def test_paths_of_streams():
+    expected = tradeoff_path(X, SEX, n_components=2, n_points=3, cv=3)
+    path = tradeoff_path(TABLE.drop(["w"]).to_reader(64), "sex", n_components=2, n_points=3, cv=3)
+    np.testing.assert_allclose(path.disparity, expected.disparity, atol=1e-8)
+    np.testing.assert_allclose(path.held_out.disparity, expected.held_out.disparity, atol=1e-8)
+
+
+def test_many_columns_form_matrices():
+    rng = np.random.default_rng(0)
+    rows, groups = rng.normal(size=(300, 200)) * np.linspace(3, 1, 200), np.arange(300) % 3 % 2
+    table = pa.table({**{f"x{j}": column for j, column in enumerate(rows.T)}, "g": groups})
+    moments = GroupMoments.from_data(table.to_reader(40), "g")
+    assert_same_moments(moments, GroupMoments.from_data(rows, groups))
+
+
+def test_transforming_nothing_and_what_is_refused():
+    model = FairPCA(2).fit(FRAME, sensitive_features="sex", sample_weight="w")
+    empty = model.transform(TABLE.slice(0, 0).to_reader()).read_all()
+    assert empty.num_rows == 0
+    assert empty.column_names == ["sex", "w", "fairpca0", "fairpca1"]
+    assert model.transform(iter([])).read_all().num_rows == 0
+    with pytest.raises(ValueError, match="X has no column 'd'"):
+        model.transform(TABLE.drop(["d"]).to_reader())
+    with pytest.raises(ValueError, match="two columns named 'fairpca0'"):
+        model.transform(TABLE.rename_columns([*COLUMNS, "fairpca0", "w"]).to_reader())
+    with pytest.raises(TypeError, match="column 'a' of X is not of numbers"):
+        model.transform(TABLE.set_column(0, "a", TABLE["sex"]).to_reader())
+    with pytest.raises(ValueError, match="feature names"):
+        model.transform(FRAME.assign(other=1.0))
+    broken = model.transform(
+        TABLE.set_column(0, "a", pa.nulls(len(TABLE), pa.float64())).to_reader()
+    )
+    with pytest.raises(ValueError, match="NaN"):
+        broken.read_all()
+
+
+def test_readers_are_closed_when_the_scores_are_read_or_dropped():
+    model = FairPCA(2).fit(FRAME, sensitive_features="sex", sample_weight="w")
+    watched = Watched(TABLE.to_batches(max_chunksize=100))
+    reader = model.transform(watched)
+    reader.read_next_batch()
+    assert not watched.closed
+    del reader
+    assert watched.closed
+    watched = Watched([TABLE.drop(["a"])])
+    with pytest.raises(ValueError, match="no column 'a'"):
+        model.transform(watched)
+    assert watched.closed
+
+
+def test_splitters_and_pipelines_refuse_streams():
+    from sklearn.model_selection import StratifiedKFold
+    from sklearn.pipeline import make_pipeline
+
+    reader = TABLE.drop(["w"]).to_reader()
+    with pytest.raises(ValueError, match="needs all rows at once"):
+        FairPCACV(2, cv=StratifiedKFold(5)).fit(reader, sensitive_features="sex")
+    pipeline = make_pipeline(FairPCA(2), GroupEraser())
+    with pytest.raises(TypeError, match=r"is a stream .* which is read once"):
+        pipeline.fit(reader, fairpca__sensitive_features="sex", grouperaser__sensitive_features=SEX)
+    with pytest.raises(TypeError, match="is a stream"):
+        FairPCA(2).fit_transform(reader, sensitive_features="sex")

@@ -5,16 +5,16 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from helpers.data import assert_same, make_groups
-from helpers.inside import ImplicitMoments, implicit, products_only, rows
+from helpers.inside import ImplicitMoments, Input, implicit, products_only, rows
 
 from fairpca import FairPCA, GroupMoments
 
 
 def test_moments_of_few_features_and_products_of_many(monkeypatch):
     X, groups = make_groups(d=4)
-    assert_same(implicit.learn(X, groups), GroupMoments.from_data(X, groups))
+    assert_same(implicit.learn(Input(X, groups)), GroupMoments.from_data(X, groups))
     products_only(monkeypatch, above=3)
-    assert isinstance(implicit.learn(X, groups), ImplicitMoments)
+    assert isinstance(implicit.learn(Input(X, groups)), ImplicitMoments)
 
 
 @pytest.mark.parametrize("make", [sp.csc_array, np.asarray, pd.DataFrame])

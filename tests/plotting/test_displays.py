@@ -334,3 +334,14 @@ def test_changes_are_drawn_with_their_intervals():
     said = [text.get_text() for text in display.ax_.texts]
     assert "too few rows" in said[1]
     assert display.ax_.yaxis_inverted()
+
+
+def test_axes_name_an_order_in_which_prefixes_are_fair():
+    fair = FairPCA(3, order="fair").fit(X, sensitive_features=SEX)
+    scores = ScoresDisplay.from_estimator(make_pipeline(fair), X, SEX)
+    loadings = LoadingsDisplay.from_estimator(fair, component=1)
+    assert scores.ax_.get_xlabel() == "component 1 (fair order)"
+    assert scores.ax_.get_ylabel() == "component 2 (fair order)"
+    assert loadings.ax_.get_xlabel() == "weight in component 2 (fair order)"
+    np.testing.assert_allclose(loadings.loadings["fair PCA"], fair.components_)
+    assert ScoresDisplay.from_estimator(FAIR, X, SEX).ax_.get_xlabel() == "component 1"

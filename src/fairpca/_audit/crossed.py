@@ -11,6 +11,7 @@ import numpy as np
 from fairpca._audit.people import Folds, Pair, People
 from fairpca._cv.held_out import HeldOut
 from fairpca._input.folds import FoldRule
+from fairpca._input.units import keyed
 from fairpca._linear_map import LinearMap
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._progress import Progress
@@ -19,6 +20,7 @@ from fairpca._typing import Array, Codes, Mask
 _ROUNDING = 1e-12  # The error of a group below this share of its variation counts as zero.
 _NOTHING_LOST = 1e-9  # Nothing is lost if all errors are below this share of the variation.
 _PARTS = 5  # Each fold is divided into this number of parts.
+_SALT_OF_PARTS = 2**63 + 5  # unlike any seed, so that parts have nothing to do with folds
 
 #: The choices without a fold, given its number and the moments of the other rows.
 Refit = Callable[[int, GroupMoments], list[LinearMap]]
@@ -81,7 +83,10 @@ def _by_part(people: People, pair: Pair, errors: Array) -> Array:
     k = len(people.labels)
     codes = people.codes[pair.rows]
     weights = people.weights[pair.rows]
-    parts = FoldRule(_PARTS).folds_of(codes, np.zeros(k, np.intp))
+    if people.units is None:
+        parts = FoldRule(_PARTS).folds_of(codes, np.zeros(k, np.intp))
+    else:
+        parts = keyed(people.units[pair.rows], _SALT_OF_PARTS, _PARTS)
     cells = k * parts + codes
     each = [np.bincount(cells, weights * own, _PARTS * k) for own in errors]
     each.append(np.bincount(cells, weights, _PARTS * k))

@@ -53,6 +53,7 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
     bounds = _bounds(crossed, setup)
     better_off = _better_off(crossed, setup)
     found = []
+    sizes = moments.n_units.tolist()
     for g, (label, n) in enumerate(zip(labels, moments.counts.tolist(), strict=True)):
         judged = bool(setup.judged[g])
         found.append(
@@ -60,6 +61,7 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
                 label=label,
                 name=record.group_name(label, setup.folds.group_columns),
                 n=n,
+                n_units=sizes[g],
                 judged=judged,
                 compared=label not in setup.set_aside,
                 baseline=baseline[g] if n > 1 else _UNKNOWN,
@@ -85,9 +87,8 @@ def _sides(crossed: Crossed, setup: Setup) -> list[list[GroupFigures]]:
     share_gaps = _above_one(shares, setup.ratios, setup.level, setup.n_gaps)
     robust: list[Any] = [None] * len(setup.judged)
     if setup.people is not None:
-        codes = setup.people.codes[crossed.rows]
-        weights = setup.people.weights[crossed.rows]
-        robust = robust_figures(crossed.errors[0], codes, weights, setup.others, setup.judged)
+        codes, weights, (errors_of_units,) = setup.people.by_unit(crossed.rows, crossed.errors[:1])
+        robust = robust_figures(errors_of_units, codes, weights, setup.others, setup.judged)
     found: list[list[GroupFigures]] = [[], []]
     for choice in (JUDGED, ALTERNATIVE):
         for g, judged in enumerate(setup.judged.tolist()):
@@ -143,9 +144,9 @@ def _better_off(crossed: Crossed, setup: Setup) -> list[Any]:
     k = len(setup.judged)
     if setup.people is None:
         return [None] * k
-    codes = setup.people.codes[crossed.rows]
-    weights = setup.people.weights[crossed.rows]
-    gains = crossed.errors[1] < crossed.errors[0] - _NO_GAIN * crossed.distances
+    of_rows = np.stack([*crossed.errors, crossed.distances])
+    codes, weights, (before, after, distances) = setup.people.by_unit(crossed.rows, of_rows)
+    gains = after < before - _NO_GAIN * distances
     totals = np.bincount(codes, weights, minlength=k)
     gained = np.bincount(codes, weights * gains, minlength=k)
     return list((gained / np.where(totals, totals, 1)).tolist())
@@ -233,7 +234,7 @@ def frontier(
         "progress": progress,
         **setup.origin.shared,
     }
-    large = fair.min_group_size >= n_folds or moments.counts.min() >= n_folds
+    large = fair.min_group_size >= n_folds or moments.n_units.min() >= n_folds
     with quietly():
         if not two:
             path = tradeoff_path(moments, **how)

@@ -32,9 +32,9 @@ from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_columns import FairColumns
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
-from fairpca._input.checks import check_same_order
 from fairpca._input.folds import FoldRule
 from fairpca._input.rows import dense
+from fairpca._input.stream import open_input
 from fairpca._linear_map import LinearMap, fitted_map, flattened
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._progress import Progress, silent
@@ -56,6 +56,7 @@ def audit(
     sensitive_features: Any = None,
     *,
     sample_weight: Any = None,
+    units: Any = None,
     y: Any = None,
     pos_label: Any = None,
     probes: bool = False,
@@ -94,6 +95,9 @@ def audit(
         The group of each row; several columns are crossed. Moments already hold it.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows in all averages. Rows of weight zero are left out.
+    units : array-like of shape (n_samples,), optional
+        Whose row each is, for people with several rows: they stay in one fold, intervals and shares
+        count people, and so does ``judge_from``. By default every row is a unit by itself.
     y : array-like of shape (n_samples,), optional
         Classes, for classifiers on the scores and for estimators that need them.
     pos_label : label, optional
@@ -103,7 +107,7 @@ def audit(
     reference : label, optional
         Compare every other group with this one; by default each with all people outside it.
     judge_from : int, default=30
-        Groups of fewer rows are listed but not judged.
+        Groups of fewer units are listed but not judged; those of fewer than ten never are.
     small_gap : float, default=0.05
         A reliable gap below this is called small.
     level : float, default=0.95
@@ -138,7 +142,7 @@ def audit(
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
     before, step = taken_apart(estimator)
     progress("reading the rows")
-    given = Given(sensitive_features, sample_weight, y, pos_label)
+    given = Given(sensitive_features, sample_weight, y, pos_label, units)
     folds = _folds(X, given, before, step, cv, random_state)
     progress("fitting")
     moments = folds.moments
@@ -191,6 +195,7 @@ def audit_model(
     sensitive_features: Any = None,
     *,
     sample_weight: Any = None,
+    units: Any = None,
     y: Any = None,
     pos_label: Any = None,
     probes: bool = False,
@@ -211,7 +216,8 @@ def audit_model(
     X : array, sparse matrix or data frame of shape (n_samples, n_features)
         Rows as the model takes them, preferably not those it was fitted to.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-    sample_weight, y, pos_label, probes, reference, judge_from, small_gap, level, random_state
+    sample_weight, units, y, pos_label, probes, reference, judge_from, small_gap, level
+    random_state
         As for :func:`audit`.
 
     Returns
@@ -230,7 +236,8 @@ def audit_model(
     """
     refuse_data(model, "audit_model(model, X, sensitive_features)")
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
-    check_same_order(X, sensitive_features=sensitive_features, sample_weight=sample_weight, y=y)
+    opened = open_input(X, sensitive_features, sample_weight, y, units)
+    X = opened.X
     if isinstance(model, FairColumns):
         model.transform(X)  # refuses other columns, and a model that is not fitted
     fitted = fitted_map(model)
@@ -238,7 +245,9 @@ def audit_model(
     seen = fitted.arriving(X, "audit_model")
     if (fitted.map.units != 1).any():
         seen = dense(seen) / fitted.map.units
-    given = Given(sensitive_features, sample_weight, y, pos_label)
+    given = Given(
+        opened.sensitive_features, opened.sample_weight, opened.y, pos_label, opened.units
+    )
     judged = people(seen, given, FoldRule(_FOLDS, random_state))
     rank, d = own.decode.shape
     for names in (getattr(one, "feature_names_in_", None) for one in (model, fitted.estimator)):
@@ -301,6 +310,11 @@ def _folds(
 ) -> Folds:
     """Folds of moments, or of rows; the estimator's ``cv`` splits rows if it has one."""
     if not isinstance(X, GroupMoments):
+        opened = open_input(X, given.groups, given.sample_weight, given.y, given.units)
+        X = opened.X
+        given = Given(
+            opened.sensitive_features, opened.sample_weight, opened.y, given.pos_label, opened.units
+        )
         needs_y = isinstance(step, Judged) and get_tags(step).target_tags.required
         if needs_y and given.y is None:
             raise ValueError(f"{step!r} needs y; pass fairpca.audit(estimator, X, groups, y=y).")
@@ -311,10 +325,10 @@ def _folds(
         if isinstance(cv, Integral):
             cv = fold_rule(cv, seed)
         return people(X, given, cv, before, with_y=bool(needs_y))
-    if any(own is not None for own in given[:3]):
+    if any(own is not None for own in (*given[:3], given.units)):
         raise ValueError(
             "moments hold their groups and weights and no rows; pass audit(estimator, moments) "
-            "without sensitive_features, sample_weight and y."
+            "without sensitive_features, sample_weight, units and y."
         )
     if before is not None:
         raise TypeError("a pipeline changes rows; pass its projection alone with moments.")

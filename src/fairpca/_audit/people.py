@@ -23,6 +23,7 @@ from fairpca._input import checks, labels
 from fairpca._input.folds import FoldRule
 from fairpca._input.rows import as_rows, dense, numeric_columns
 from fairpca._input.stream import Input
+from fairpca._input.units import NumberedUnits, Units, encode_units
 from fairpca._linear_map import flattened
 from fairpca._moments.group_differences import positive_class
 from fairpca._moments.group_moments import NEVER, GroupMoments, moments_of_rows
@@ -36,6 +37,7 @@ class Given(NamedTuple):
     sample_weight: Any
     y: Any
     pos_label: Any
+    units: Any = None
 
 
 class Pair(NamedTuple):
@@ -79,6 +81,7 @@ class Kept:
     codes: Codes  # its place among the labels that are present
     n_groups: int
     weights: Array
+    units: Units | None  # the number of each row's unit; None: every row is one
     classes: Labels | None  # the class of each row, with y
     pos_label: Any
     feature_names: list[str] | None
@@ -98,6 +101,7 @@ class People(Folds):
         self.groups = kept.groups
         self.codes = kept.codes
         self.weights = kept.weights
+        self.units = kept.units
         self.classes = kept.classes
         self.pos_label = kept.pos_label
         self._target = kept.classes if with_y else None
@@ -125,8 +129,26 @@ class People(Folds):
     def moments_of(self, values: Any, folds: Any, rows: Any = slice(None)) -> GroupMoments:
         """Moments by fold of all or some rows; ``values`` holds all rows after the first steps."""
         target = None if self._target is None else self._target[rows]
+        units = None if self.units is None else NumberedUnits(self.units[rows])
         values = as_rows(_safe_indexing(values, rows))
-        return moments_of_rows(Input(values, self.groups[rows], self.weights[rows], target), folds)
+        given = Input(values, self.groups[rows], self.weights[rows], target, units)
+        return moments_of_rows(given, folds)
+
+    def by_unit(self, rows: Codes, figures: Array) -> tuple[Codes, Array, Array]:
+        """Groups, weights and mean figures, (m, n), of the units that these rows belong to.
+
+        A unit counts once, with the mean weight of its rows, in each group that it has rows in.
+        """
+        codes = self.codes[rows]
+        weights = self.weights[rows]
+        if self.units is None:
+            return codes, weights, figures
+        pairs = np.stack([codes.astype(np.uint64), self.units[rows]])
+        cells, places = np.unique(pairs, axis=1, return_inverse=True)
+        places = places.ravel()
+        total = np.bincount(places, weights)
+        means = np.array([np.bincount(places, weights * own) / total for own in figures])
+        return cells[0].astype(np.intp), total / np.bincount(places), means
 
     def _own_space(self, before: Pipeline, rows: Codes) -> Pair:
         """One fold, in the space of the first steps fitted without it."""
@@ -165,7 +187,11 @@ def people(
             "sensitive_features is missing: pass sensitive_features=groups, one label per row."
         )
     checks.check_same_order(
-        X, sensitive_features=given.groups, sample_weight=given.sample_weight, y=given.y
+        X,
+        sensitive_features=given.groups,
+        sample_weight=given.sample_weight,
+        y=given.y,
+        units=given.units,
     )
     found = People(_kept(X, given, before is not None), cv, before, with_y)
     name = getattr(given.groups, "name", None)
@@ -191,6 +217,7 @@ def _kept(X: Any, given: Given, raw: bool) -> Kept:
         labels.warn_of_group_columns(table, given.groups)
     weights = checks.check_sample_weight(given.sample_weight, n)
     weights = np.ones(n) if weights is None else weights
+    units = None if given.units is None else encode_units(given.units, n)
     classes = _classes(given, n)
     kept = np.flatnonzero(weights)
     present, own_codes = np.unique(codes[kept], return_inverse=True)
@@ -204,6 +231,7 @@ def _kept(X: Any, given: Given, raw: bool) -> Kept:
         codes=own_codes,
         n_groups=len(present),
         weights=weights[kept],
+        units=None if units is None else units[kept],
         classes=None if classes is None else classes[kept],
         pos_label=given.pos_label,
         feature_names=names,
@@ -222,10 +250,12 @@ def _classes(given: Given, n: int) -> Labels | None:
 
 def _dealt(kept: Kept, cv: Any) -> Codes:
     """The fold of each row."""
-    if isinstance(cv, FoldRule):
+    if isinstance(cv, FoldRule) and kept.units is not None:
+        folds = cv.folds_of_units(kept.units)
+    elif isinstance(cv, FoldRule):
         folds = cv.folds_of(kept.codes, np.zeros(kept.n_groups, np.intp))
     else:
-        folds = next(fold_numbers(cv, kept.codes))
+        folds = next(fold_numbers(cv, kept.codes, kept.units))
     if np.count_nonzero(np.unique(folds) != NEVER) < 2:
         raise ValueError(
             f"none of the {kept.n_groups} groups has two rows, but an audit fits without a part "

@@ -74,6 +74,7 @@ class GroupResult:
     label: Any
     name: str  # the label, with its column where the label says little: "sex = 1"
     n: int  # rows
+    n_units: int  # people, or what else the rows belong to; the rows themselves without units
     judged: bool  # whether the group, and all others together, have enough rows
     compared: bool  # False if ``small_groups`` set the group aside in the fit
     baseline: GroupFigures
@@ -205,6 +206,7 @@ class Provenance:
     random_state: int
     # Parameters that all steps between PCA and the fair version share, unless at their defaults.
     shared: Mapping[str, Any] = field(default_factory=dict)
+    n_units: int | None = None  # people, or what else the rows belong to; None: every row is one
 
 
 @dataclass(frozen=True, repr=False)

@@ -83,7 +83,7 @@ def alternative_to(step: Any, folds: Folds) -> Judged:
         rank = int(clone(step).fit(dense(folds.values)).n_components_)
     elif step is not None and not isinstance(rank, Integral):
         raise ValueError("moments need PCA with a number of components, for example PCA(3).")
-    return for_sizes(FairPCACV(rank, cv=n_folds, standardize=step is None), folds.moments.counts)
+    return for_sizes(FairPCACV(rank, cv=n_folds, standardize=step is None), folds.moments.n_units)
 
 
 def for_sizes(fair: FairPCACV, sizes: NDArray[np.int64]) -> FairPCA:

@@ -12,6 +12,7 @@ from fairpca._audit.record import Provenance
 from fairpca._cv.held_out import Totals
 from fairpca._typing import Array, Mask
 
+_NEVER_BELOW = 10  # units: of fewer, no interval can be trusted
 LEAST = 1e-300  # in place of a zero divisor; ratios to it stay finite
 
 
@@ -27,9 +28,11 @@ class Setup:
         self.by_share = by_share
         self.set_aside = set_aside
         self.people = folds if isinstance(folds, People) else None
-        sizes = folds.moments.counts
+        rows = folds.moments.counts
+        sizes = folds.moments.n_units
         self.origin = Provenance(
-            n_rows=int(sizes.sum()),
+            n_rows=int(rows.sum()),
+            n_units=int(sizes.sum()) if folds.moments.has_units else None,
             fitted_here=own["n_folds"] > 0,
             feature_names=folds.feature_names,
             group_columns=folds.group_columns,
@@ -39,9 +42,10 @@ class Setup:
         self.level = thresholds.level
         self.seed = self.origin.random_state
         self.others = _others(folds.labels, self.origin.reference)
-        # A group is judged if it has enough rows and the others have enough too.
-        enough = sizes >= thresholds.judge_from
-        others_enough = self.others @ sizes >= thresholds.judge_from
+        # A group is judged if it has enough units and the others have enough too.
+        least = max(thresholds.judge_from, _NEVER_BELOW)
+        enough = sizes >= least
+        others_enough = self.others @ sizes >= least
         self.judged = np.asarray(enough & others_enough)
         self.n_judged = max(int(self.judged.sum()), 1)
         # Two groups are one comparison, seen from both sides.

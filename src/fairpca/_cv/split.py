@@ -3,6 +3,7 @@
 A number of folds needs no splitter: :class:`fairpca._input.folds.FoldRule` assigns the rows.
 """
 
+import warnings
 from collections.abc import Iterable, Iterator
 from numbers import Integral
 from textwrap import shorten
@@ -11,10 +12,11 @@ from typing import Any, cast
 import numpy as np
 from sklearn.model_selection import check_cv
 
-from fairpca._input.device import is_dask
 from fairpca._input.folds import FoldRule
 from fairpca._input.labels import encode_groups
 from fairpca._input.rows import as_rows
+from fairpca._input.stream import Input, in_memory
+from fairpca._input.units import NumberedUnits, Units, encode_units
 from fairpca._moments.group_moments import NEVER, GroupMoments
 from fairpca._moments.implicit import learn
 from fairpca._typing import Codes
@@ -22,18 +24,22 @@ from fairpca._typing import Codes
 Seed = int | np.random.RandomState | None
 
 
-def learn_repeats(
-    X: Any, groups: Any, sample_weight: Any, cv: Any, random_state: Seed
-) -> list[GroupMoments]:
+def learn_repeats(given: Input, cv: Any, random_state: Seed) -> list[GroupMoments]:
     """The moments by fold, once for each repeat of a splitter; a number of folds has one repeat."""
     repeats: Iterable[FoldRule | Codes]
     if isinstance(cv, Integral):
         repeats = [fold_rule(cv, random_state)]
-    elif is_dask(X):
-        raise needs_all_rows(cv)
+    elif in_memory(given.X):
+        n_rows = as_rows(given.X).n_rows
+        codes, _ = encode_groups(given.sensitive_features, n_rows)
+        units = None
+        if given.units is not None:
+            units = encode_units(given.units, n_rows)
+            given = given._replace(units=NumberedUnits(units))
+        repeats = fold_numbers(cv, codes, units)
     else:
-        repeats = fold_numbers(cv, encode_groups(groups, as_rows(X).n_rows)[0])
-    moments = [learn(X, groups, sample_weight, folds=folds) for folds in repeats]
+        raise needs_all_rows(cv)
+    moments = [learn(given, folds) for folds in repeats]
     return cast(list[GroupMoments], moments)  # folds are refused where there are no moments
 
 
@@ -52,13 +58,15 @@ def needs_all_rows(cv: Any) -> ValueError:
     )
 
 
-def fold_numbers(cv: Any, codes: Codes) -> Iterator[Codes]:
+def fold_numbers(cv: Any, codes: Codes, units: Units | None = None) -> Iterator[Codes]:
     """Yield, for each repeat of a splitter, the fold of every row, or ``NEVER``.
 
-    The splitter gets ``codes``, the number of each row's group, as y.
+    The splitter gets ``codes``, the number of each row's group, as y, and the units as its groups.
     """
     repeats: list[Codes] = []
-    for test in _left_out(cv, codes):
+    for test in _left_out(cv, codes, units):
+        if units is not None:
+            _refuse_torn(cv, test, units)
         if not repeats or (repeats[-1][test] != NEVER).any():
             repeats.append(np.full(len(codes), NEVER))
         repeats[-1][test] = repeats[-1].max() + 1
@@ -72,11 +80,26 @@ def fold_numbers(cv: Any, codes: Codes) -> Iterator[Codes]:
         yield folds
 
 
-def _left_out(cv: Any, codes: Codes) -> list[Codes]:
+def _refuse_torn(cv: Any, test: Codes, units: Units) -> None:
+    """Refuse a split that leaves out some rows of a unit and fits to others."""
+    inside = np.zeros(len(units), bool)
+    inside[test] = True
+    torn = np.isin(units[~inside], units[test])
+    if torn.any():
+        raise ValueError(
+            f"cv={_brief(cv)} puts {np.unique(units[~inside][torn]).size} units on both sides of a "
+            "split, so that they would judge a fit that knows them; pass a splitter that keeps "
+            "them together, such as GroupKFold(10), or a number of folds."
+        )
+
+
+def _left_out(cv: Any, codes: Codes, units: Units | None) -> list[Codes]:
     """The rows that each split of a splitter or an iterable leaves out."""
     n, left_out = len(codes), []
     try:
-        pairs = list(check_cv(cv).split(np.zeros((n, 1)), codes))
+        with warnings.catch_warnings():  # splitters that need no groups complain of them
+            warnings.filterwarnings("ignore", "The groups parameter is ignored")
+            pairs = list(check_cv(cv).split(np.zeros((n, 1)), codes, units))
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"cv={_brief(cv)} cannot split {n} rows by their groups alone ({error}); pass a number "

@@ -22,7 +22,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fairpca._estimators.advice import warn_of_data, warn_of_result
 from fairpca._estimators.projection import Projection
 from fairpca._input.checks import (
-    check_same_order,
     check_several_groups,
     check_two_groups,
     forgotten_groups,
@@ -33,6 +32,7 @@ from fairpca._input.checks import (
 from fairpca._input.device import is_dask
 from fairpca._input.labels import classes_in, encode_few_groups, refuse_counts
 from fairpca._input.rows import as_rows
+from fairpca._input.stream import Input, Stream, in_memory, open_input
 from fairpca._linear_map import with_signs
 from fairpca._moments.group_differences import Notion
 from fairpca._moments.group_moments import GroupMoments
@@ -98,6 +98,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     groups_: Labels
     group_sizes_: Codes
     small_groups_: list[Label]
+    _named: tuple[str, ...] = ()  # columns of X that arguments of ``fit`` named
     _lacking: str = ""  # why the rows that ``partial_fit`` has seen do not allow a fit yet
     _otherwise: ClassVar[str] = ""  # what to use for one group instead
 
@@ -115,9 +116,13 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         Parameters
         ----------
         X : {array, memory map, sparse matrix, data frame} of shape (n_samples, n_features), \
-                or GroupMoments
-            Training data; neither modified nor copied whole. :class:`GroupMoments` hold the groups
-            and weights of their rows, so the other arguments are left out.
+                stream or GroupMoments
+            Training data; neither modified nor copied whole. A stream is read once, batch by batch:
+            a DuckDB relation, a pyarrow reader or scanner, an Ibis table and whatever else exports
+            an Arrow stream, a polars LazyFrame, or an iterator of record batches or data frames.
+            :class:`GroupMoments` hold the groups and weights of their rows, so the other arguments
+            are left out. Where columns of X have names, the other arguments may be such names; the
+            columns that they name are no features.
         y : array-like of shape (n_samples,), optional
             The outcome of each row, for estimators that look at it: :class:`FairPLS`, and
             :class:`BlindPCA` within classes. Others ignore it.
@@ -128,7 +133,9 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights.
         units : array-like of shape (n_samples,), optional
-            The person, or other unit, that each row belongs to.
+            The person, or other unit, that each row belongs to. Rows of one unit stay in one fold
+            of :class:`FairPCACV`; a row without a label is a unit by itself. Other estimators
+            accept it and only count.
         """
         self._validate_params()
         if isinstance(X, GroupMoments):
@@ -137,12 +144,16 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
             refuse_continuous(X.groups, X.counts, self._least)
             moments: Moments = self._prepared(X, y)
             settled = self._settle(moments)
+            named: tuple[str, ...] = ()
         else:
-            rows, groups = self._rows_of("fit", X, y, sensitive_features, sample_weight, units)
-            moments, settled = self._learn(rows, y, groups, sample_weight)
+            opened = open_input(X, sensitive_features, sample_weight, y, units)
+            moments, settled = self._learn(self._rows_of("fit", opened))
+            X = opened.X
+            named = opened.named
         result = self._solve(settled)
         fitted = self._unfitted()
         fitted._set_columns(X, settled.moments)
+        fitted._named = named
         return self._publish(fitted, moments, settled, result)
 
     def partial_fit(
@@ -174,15 +185,17 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
                 "features at once) and cannot be updated; call fit, or partial_fit on a new object."
             )
         fitted = self._unfitted()
+        opened = open_input(X, sensitive_features, sample_weight, y, units)
         if not first:
             fitted._copy_columns(self)
-            if not is_dask(X):  # blocks of dask are compared when merged
-                validate_data(fitted, X, reset=False, skip_check_array=True)
-        rows, groups = self._rows_of("partial_fit", X, y, sensitive_features, sample_weight, units)
+            if not (is_dask(opened.X) or isinstance(opened.X, Stream)):  # compared when merged
+                validate_data(fitted, opened.X, reset=False, skip_check_array=True)
+        given = self._rows_of("partial_fit", opened)
         moments = GroupMoments() if first else copy(self.moments_)
-        moments.update(rows, groups, sample_weight, self._target(y, "partial_fit", moments))
+        moments.add(given._replace(y=self._target_of(given, "partial_fit", moments)))
         if first:
-            fitted._set_columns(X, moments)
+            fitted._set_columns(opened.X, moments)
+            fitted._named = opened.named
         refuse_continuous(moments.groups, moments.counts, self._least)
         try:
             refuse_ids(moments.groups, moments.counts, self._least)
@@ -244,31 +257,32 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
 
     # -- learning ----------------------------------------------------------------------------------
 
-    def _rows_of(
-        self, method: str, X: Any, y: Any, groups: Any, sample_weight: Any, units: Any = None
-    ) -> tuple[Any, Any]:
-        """Rows and groups, checked against each other; dask collections are left as they are."""
-        # units are for the moments, which do not take them yet
-        if groups is None:
-            raise forgotten_groups(self, method, y, self._needs_outcomes())
-        check_same_order(X, sensitive_features=groups, sample_weight=sample_weight, y=y)
-        if is_dask(X) or is_dask(groups):
-            return X, groups
-        rows = as_rows(X)
+    def _rows_of(self, method: str, given: Input) -> Input:
+        """Rows and coded groups; streams and dask collections are left as they are."""
+        groups = given.sensitive_features
+        if groups is None or len(groups) == 0:
+            raise forgotten_groups(self, method, given.y, self._needs_outcomes())
+        if not in_memory(given.X) or is_dask(groups):
+            return given
+        rows = as_rows(given.X)
         least = self._least if method == "fit" else None
-        return rows, encode_few_groups(groups, rows, least)
+        return given._replace(X=rows, sensitive_features=encode_few_groups(groups, rows, least))
 
     @property
     def _least(self) -> int:
         """Groups of fewer rows are not compared."""
         return 1 if self.small_groups == "error" else self.min_group_size
 
-    def _learn(
-        self, rows: Any, y: Any, groups: Any, sample_weight: Any
-    ) -> tuple[Moments, SettledGroups]:
+    def _target_of(self, given: Input, method: str, before: GroupMoments | None = None) -> Any:
+        """The target to learn, or for a stream the function that gives that of a batch."""
+        if isinstance(given.X, Stream) and given.y is not None:
+            return lambda y, before: self._target(y, method, before)
+        return self._target(given.y, method, before)
+
+    def _learn(self, given: Input) -> tuple[Moments, SettledGroups]:
         """The moments of the rows, and the groups to compare."""
-        moments = learn(rows, groups, sample_weight, self._target(y, "fit"))
-        if is_dask(rows):
+        moments = learn(given._replace(y=self._target_of(given, "fit")))
+        if not in_memory(given.X):
             refuse_continuous(moments.groups, moments.counts, self._least)
             refuse_ids(moments.groups, moments.counts, self._least)
         return moments, self._settle(moments)
@@ -297,7 +311,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
 
     def _set_columns(self, X: Any, moments: Moments) -> None:
         """Set number and names of the columns, from X as scikit-learn does, or from the moments."""
-        if not (isinstance(X, (GroupMoments, np.ndarray)) or is_dask(X)):
+        if in_memory(X) and not isinstance(X, (GroupMoments, np.ndarray)):
             validate_data(self, X, reset=True, skip_check_array=True)
             return
         self.n_features_in_ = moments.n_features - moments.n_targets
@@ -458,7 +472,7 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         operand, measured = settled.operand, settled.measured(self.relative_errors)
         n, labels = int(settled.moments.counts.sum()), settled.moments.groups.tolist()
         total, unbiased = float(operand.shares @ operand.traces), n / max(n - 1, 1)
-        self.components_, variances = _principal_basis(operand, result.basis)
+        self.components_, variances = self._components(settled, result)
         r, d = self.components_.shape
         rest = max(total - float(variances.sum()), 0.0)
         self.n_components_ = r
@@ -482,17 +496,19 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         self.n_eigensolves_ = result.n_eigensolves
         self.__dict__.update(result.extras)
 
+    def _measured(self, settled: SettledGroups) -> Operand:
+        """The moments that the problem is stated in."""
+        return settled.measured(self.relative_errors)
+
+    def _components(self, settled: SettledGroups, result: Solution) -> tuple[Array, Array]:
+        """The components and the variances of their scores: uncorrelated, ordered by variance.
+
+        Errors depend on the subspace alone, so the rotation costs nothing.
+        """
+        C_U = np.tensordot(settled.operand.shares, settled.operand.products(result.basis), axes=1)
+        values, rotation = np.linalg.eigh(result.basis.T @ C_U)
+        return with_signs(rotation[:, ::-1].T @ result.basis.T), np.maximum(values[::-1], 0.0)
+
     def _warn(self, settled: SettledGroups, result: Solution) -> None:
         measured = settled.measured(self.relative_errors)
         warn_of_result(self._problem(), result, settled, measured, self.tol)
-
-
-def _principal_basis(operand: Operand, basis: Array) -> tuple[Array, Array]:
-    """Components with uncorrelated scores ordered by variance, and these variances.
-
-    Errors depend on the subspace alone, so the rotation costs nothing.
-    """
-    C_U = np.tensordot(operand.shares, operand.products(basis), axes=1)
-    values, rotation = np.linalg.eigh(basis.T @ C_U)
-    components = with_signs(rotation[:, ::-1].T @ basis.T)
-    return components, np.maximum(values[::-1], 0.0)

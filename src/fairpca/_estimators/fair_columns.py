@@ -10,7 +10,9 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_array
 
 from fairpca._estimators.base import AnyGroups, GroupEstimator
+from fairpca._estimators.transformer import Transformer
 from fairpca._input.rows import refusing_overflow
+from fairpca._input.stream import is_stream, map_stream, without_named
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import WorstOffProblem
 from fairpca._problems.status import Status
@@ -23,7 +25,7 @@ _Choices = tuple[ColumnChoice, ColumnChoice, float]  # the fair one, the usual o
 
 
 @dataclass(eq=False, repr=False)
-class FairColumns(SelectorMixin, AnyGroups, GroupEstimator[_Choices]):  # type: ignore[misc]
+class FairColumns(Transformer, SelectorMixin, AnyGroups, GroupEstimator[_Choices]):  # type: ignore[misc]
     r"""Keep the r columns from which the worst-described group is rebuilt best.
 
     All columns are rebuilt from the kept columns S by one linear map for everybody,
@@ -136,8 +138,11 @@ class FairColumns(SelectorMixin, AnyGroups, GroupEstimator[_Choices]):  # type: 
         return np.isin(np.arange(fitted.n_features_in_), fitted.columns_)
 
     def transform(self, X: Any) -> Any:
-        """Keep the columns of X that were chosen."""
-        return SelectorMixin.transform(self._ready(), X)
+        """Keep the columns of X that were chosen; of a stream, those that are no features too."""
+        fitted = self._ready()
+        if is_stream(X):
+            return map_stream(fitted, X)
+        return SelectorMixin.transform(fitted, without_named(X, fitted._named))
 
     def inverse_transform(self, X: Any) -> Array:
         """Rebuild all columns from those kept, which X holds as :meth:`transform` gives them."""

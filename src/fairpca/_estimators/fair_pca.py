@@ -5,7 +5,8 @@ from math import inf
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
-from fairpca._estimators.base import AnyGroups, FairProjection
+from fairpca._estimators.base import AnyGroups
+from fairpca._estimators.ordered import OrderedProjection
 from fairpca._input.checks import check_two_groups
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import Constraint, FairProblem
@@ -13,7 +14,7 @@ from fairpca._sklearn import Interval, StrOptions
 
 
 @dataclass(eq=False, repr=False)
-class FairPCA(AnyGroups, FairProjection):
+class FairPCA(AnyGroups, OrderedProjection):
     """Principal component analysis that describes the worst-described group as well as possible.
 
     Plain PCA may reconstruct one group much worse than another. ``FairPCA`` minimises the largest
@@ -56,6 +57,13 @@ class FairPCA(AnyGroups, FairProjection):
     whiten : bool, default=False
         Divide each score by its standard deviation, as scikit-learn's ``PCA`` does. All errors stay
         as they are, and ``inverse_transform`` undoes it.
+    order : {"variance", "fair"}, default="variance"
+        The order of the components. The first of them by variance are not fair by themselves.
+        ``"fair"`` is an order of the same span in which they nearly are: inside the span of all
+        components it solves for one component fewer, inside that span for two fewer, and so on.
+        One fit then serves every smaller number of components; see ``prefix_gaps_`` and
+        :meth:`truncated`. Scores are then correlated, and ``explained_variance_`` does not fall
+        from one to the next. For ``constraint="efficient"`` without budgets and whitening.
     min_group_size : int, default=1
         Groups of fewer rows are not compared; ``small_groups`` says what becomes of them.
     small_groups : {"error", "merge", "ignore"}, default="error"
@@ -73,9 +81,9 @@ class FairPCA(AnyGroups, FairProjection):
     Attributes
     ----------
     components_ : ndarray of shape (n_components_, n_features_in_)
-        Orthonormal rows. Scores are uncorrelated and ordered by variance; the largest entry of each
-        row is positive. The rows are fair together, not one by one: the first few of them are
-        not the fair projection of a smaller rank, which needs a fit of its own.
+        Orthonormal rows; the largest entry of each is positive. By default scores are uncorrelated
+        and ordered by variance. Then the rows are fair together, but the first few of them are not
+        the fair projection of a smaller rank, which needs a fit of its own, or ``order="fair"``.
     mean_, scale_ : ndarray of shape (n_features_in_,)
         Overall mean, in the units of X, and what ``transform`` divides each column by: with
         ``standardize`` its standard deviation (1 if it is constant), otherwise 1.
@@ -85,6 +93,12 @@ class FairPCA(AnyGroups, FairProjection):
         Norms of the scores of all rows: the roots of n - 1 times ``explained_variance_``.
     noise_variance_ : float
         Mean variance in the directions orthogonal to the components.
+    prefix_gaps_ : ndarray of shape (n_components_,)
+        With ``order="fair"``: how much larger the largest error of a group can be under the first
+        1, 2, ... components than under the best projection of this rank, as a share of the latter;
+        0.02 is two percent. Computed when it is asked for, by a fit of each rank.
+    score_covariance_ : ndarray of shape (n_components_, n_components_)
+        With ``order="fair"``: the covariance of the scores, with n - 1.
     n_components_, n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only when X was a data frame with string column names.
@@ -191,7 +205,7 @@ class FairPCA(AnyGroups, FairProjection):
     tol: float = 1e-6
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **FairProjection._parameter_constraints,
+        **OrderedProjection._parameter_constraints,
         "constraint": [StrOptions({"efficient", "no_worse", "parity"})],
         "alpha": [Interval(Real, 0, 1, closed="both"), None],
         "max_disparity": [Interval(Real, 0, None, closed="left"), None],
@@ -215,6 +229,10 @@ class FairPCA(AnyGroups, FairProjection):
                 f"solver='golden' searches for parity as the paper does and takes no "
                 f"{next(iter(given))}; use solver='exact' with it."
             )
+
+    def _wanted_by_fair_order(self) -> dict[str, Any]:
+        no_limits = ("alpha", "max_disparity", "max_error_increase", "max_group_increase")
+        return {"constraint": "efficient", "solver": "exact", **dict.fromkeys(no_limits)}
 
     def _check_groups(self, settled: SettledGroups) -> None:
         labels = settled.moments.groups.tolist()

@@ -12,6 +12,7 @@ from fairpca._cv.split import learn_repeats
 from fairpca._cv.stopping import Stop, disparity_interval, solve_by_folds
 from fairpca._estimators.advice import warn_of_held_out
 from fairpca._estimators.fair_pca import FairPCA
+from fairpca._input.stream import Input
 from fairpca._moments.implicit import Moments
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
@@ -29,6 +30,9 @@ class FairPCACV(FairPCA):
     standard errors there. In the end the projection is fitted to all rows. Parameters and
     attributes not listed below are those of :class:`FairPCA`.
 
+    With ``order="fair"`` prefixes are those of :class:`FairPCA` inside the span that was chosen.
+    Where PCA is kept, the order is by variance.
+
     Parameters
     ----------
     cv : int, splitter or iterable of splits, default=10
@@ -37,7 +41,8 @@ class FairPCACV(FairPCA):
         need all rows in memory, and folds that do not overlap. With a number, the rows of each
         group go to the folds in turn: folds differ by at most one row of a group, and the same rows
         get the same folds in every run, in memory and in files. On clusters, rows are counted
-        within each partition.
+        within each partition. With ``units``, the fold of a unit is a hash of its label, the same
+        wherever the rows are, and a splitter gets them as its groups, as ``GroupKFold`` needs.
     random_state : int, RandomState or None, default=None
         A nonzero int gives other folds than None does. Splitters have their own ``random_state``.
     n_components, constraint, max_disparity, max_error_increase, max_group_increase
@@ -89,13 +94,12 @@ class FairPCACV(FairPCA):
         if name not in ("alpha", "solver")
     } | {"cv": ["cv_object"]}
 
-    def _learn(
-        self, rows: Any, y: Any, groups: Any, sample_weight: Any
-    ) -> tuple[Moments, SettledGroups]:
+    def _learn(self, given: Input) -> tuple[Moments, SettledGroups]:
         if self.cv is None:
             use = f"FairPCA({self.n_components})"
             raise ValueError(f"cv=None has no folds to choose by; pass cv=10, or use {use}.")
-        moments, *others = learn_repeats(rows, groups, sample_weight, self.cv, self.random_state)
+        given = given._replace(y=self._target_of(given, "fit"))
+        moments, *others = learn_repeats(given, self.cv, self.random_state)
         return moments, self._settle(moments).with_repeats(others)
 
     @property
@@ -116,16 +120,33 @@ class FairPCACV(FairPCA):
             )
         if not isinstance(cv, Integral):
             return
-        groups, counts = settled.moments.groups.tolist(), settled.moments.counts
-        few = settled.compared & (counts < int(cv))
-        if few.any():
-            g = int(few.argmax())
-            raise ValueError(
-                f"cv={cv} is more than the rows of group {groups[g]!r} (n_samples = {counts[g]}); "
-                f"pass fewer folds, or min_group_size={cv} with small_groups='merge' or 'ignore'."
-            )
+        self._refuse_more_folds_than_units(settled)
         if n_folds != int(cv):
             raise ValueError(f"cv={cv}, but these moments have {n_folds} folds; pass cv={n_folds}.")
+
+    def _prefix_estimator(self, rank: int) -> FairPCA:
+        own = self.get_params(deep=False)
+        shared = {name: own[name] for name in FairPCA().get_params() if name in own}
+        return FairPCA(**(shared | {"n_components": rank}))
+
+    def _refuse_more_folds_than_units(self, settled: SettledGroups) -> None:
+        moments = settled.moments
+        sizes = moments.n_units
+        few = settled.compared & (sizes < int(self.cv))
+        if not few.any():
+            return
+        g = int(few.argmax())
+        label = moments.groups.tolist()[g]
+        if moments.has_units:
+            raise ValueError(
+                f"cv={self.cv} is more than the units of group {label!r} ({sizes[g]}, with "
+                f"{moments.counts[g]} rows); pass fewer folds, or merge the group with "
+                "others by min_group_size and small_groups='merge'."
+            )
+        raise ValueError(
+            f"cv={self.cv} is more than the rows of group {label!r} (n_samples = {sizes[g]}); pass "
+            f"fewer folds, or min_group_size={self.cv} with small_groups='merge' or 'ignore'."
+        )
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
         solution, stop = solve_by_folds(

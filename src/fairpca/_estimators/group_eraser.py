@@ -5,11 +5,13 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import validate_data
 
 from fairpca._estimators.base import AnyGroups, GroupEstimator, Targeted
+from fairpca._estimators.transformer import Transformer
 from fairpca._input.rows import refusing_overflow
+from fairpca._input.stream import is_stream, map_stream, without_named
 from fairpca._moments.group_differences import Notion, mean_differences, spanned, strata_of
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.tolerances import EPS, TINY
@@ -20,7 +22,7 @@ _Erasure = tuple[Array, Array, Array]  # detectors, corrections and differences 
 
 
 @dataclass(eq=False, repr=False)
-class GroupEraser(OneToOneFeatureMixin, TransformerMixin, AnyGroups, Targeted[_Erasure]):  # type: ignore[misc]
+class GroupEraser(OneToOneFeatureMixin, Transformer, AnyGroups, Targeted[_Erasure]):  # type: ignore[misc]
     r"""Change the data as little as possible, so that no linear model can tell the groups apart.
 
     With C the covariance of all rows, :math:`W = C^{-1/2}` and P the projector onto the whitened
@@ -117,18 +119,22 @@ class GroupEraser(OneToOneFeatureMixin, TransformerMixin, AnyGroups, Targeted[_E
         left = differences - self.strength * differences @ detectors.T @ corrections
         self.mean_gap_ = float((left**2).sum())
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any) -> Any:
         """Remove from X what tells the groups apart.
 
         Parameters
         ----------
-        X : {array, sparse matrix, data frame} of shape (n_samples, n_features)
+        X : {array, sparse matrix, data frame} of shape (n_samples, n_features), or stream
 
         Returns
         -------
         ndarray of the same shape, dense, or a data frame after ``set_output``
+            For a stream, a reader of its columns that are no features, then of these.
         """
         fitted = self._ready()
+        if is_stream(X):
+            return map_stream(fitted, X)
+        X = without_named(X, fitted._named)
         kinds = {"dtype": [np.float64, np.float32], "accept_sparse": ("csr", "csc")}
         with refusing_overflow("X"):
             given: Any = validate_data(fitted, X, reset=False, **kinds)

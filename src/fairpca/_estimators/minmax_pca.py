@@ -3,14 +3,17 @@
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
+
 from fairpca._estimators.base import AnyGroups, FairProjection
+from fairpca._estimators.ordered import OrderedProjection
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import PLAIN_PCA, Criterion, WorstOffProblem
 from fairpca._problems.solution import Solution
 from fairpca._sklearn import StrOptions
 from fairpca._solvers import solve
-from fairpca._typing import Center
+from fairpca._typing import Array, Center
 
 
 @dataclass(eq=False, repr=False)
@@ -31,15 +34,17 @@ class CenteredProjection(AnyGroups, FairProjection):
     }
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
-        if self.center == "overall":
-            solution = self._solve_measured(operand, rank)
-        else:
+        solution = self._solve_measured(self._measured(settled), rank)
+        if self.center != "overall":
             pca = solve(PLAIN_PCA, operand, rank)
-            about_center = settled.moments.operand(self.center, settled.compared)
-            measured = about_center.relative() if self.relative_errors else about_center
-            solution = self._solve_measured(measured, rank)
             solution = solution.beside(pca, operand.errors(solution.basis))
         return replace(solution, alpha=solution.alpha_of(operand.shares))
+
+    def _measured(self, settled: SettledGroups) -> Operand:
+        if self.center == "overall":
+            return settled.measured(self.relative_errors)
+        about_center = settled.moments.operand(self.center, settled.compared)
+        return about_center.relative() if self.relative_errors else about_center
 
     def _solve_measured(self, measured: Operand, rank: int) -> Solution:
         """Solve with the moments about the mean asked for."""
@@ -47,7 +52,7 @@ class CenteredProjection(AnyGroups, FairProjection):
 
 
 @dataclass(eq=False, repr=False)
-class MinMaxPCA(CenteredProjection):
+class MinMaxPCA(OrderedProjection, CenteredProjection):
     """Principal component analysis that serves the worst-off group best.
 
     With its defaults this minimises the criterion of Samadi et al. [1]_, who call their method
@@ -71,9 +76,14 @@ class MinMaxPCA(CenteredProjection):
     n_components, standardize, relative_errors, whiten
     min_group_size, small_groups, tol
         As in :class:`FairPCA`.
+    order : {"variance", "fair"}, default="variance"
+        As in :class:`FairPCA`; each prefix is fair by the criterion.
 
     Attributes
     ----------
+    prefix_gaps_ : ndarray of shape (n_components_,)
+        With ``order="fair"``: how far each prefix can be from the best projection of its rank, by
+        the criterion, as a share of the largest error of a group there.
     group_losses_ : ndarray of shape (k,)
         Error of each group less that of its own best projection, in the order of ``groups_``.
     group_weights_ : ndarray of shape (k,)
@@ -110,8 +120,17 @@ class MinMaxPCA(CenteredProjection):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenteredProjection._parameter_constraints,
+        **OrderedProjection._parameter_constraints,
         "criterion": [StrOptions({"loss", "error", "variance"})],
     }
 
     def _problem(self) -> WorstOffProblem:
         return WorstOffProblem(self.criterion)
+
+    def _offsets(self, measured: Operand, best: Solution) -> Array:
+        if self.criterion == "error":
+            return np.zeros(len(measured.shares))
+        if self.criterion == "variance":
+            return measured.traces
+        losses: Any = best.extras["group_losses_"]
+        return np.asarray(measured.errors(best.basis) - losses)

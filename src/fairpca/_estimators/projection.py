@@ -1,19 +1,20 @@
 """Scores, reconstructions and likelihood of rows under a fitted linear projection."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_array, validate_data
 
+from fairpca._estimators.transformer import Transformer
 from fairpca._input.device import DeviceRows, is_dask, is_device_array, on_host
 from fairpca._input.rows import (
     as_rows,
@@ -27,7 +28,7 @@ from fairpca._moments.tolerances import EPS
 from fairpca._typing import Array
 
 
-class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ignore[misc]
+class Projection(ClassNamePrefixFeaturesOutMixin, Transformer):  # type: ignore[misc]
     """Methods that need orthonormal ``components_``, a ``mean_`` and a ``scale_``."""
 
     components_: Array
@@ -42,7 +43,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     relative_errors: bool
     tol: float = math.inf  # for estimators without this parameter
     _ready: Callable[[], Self]
-    _named: Sequence[str] = ()  # columns that arguments of ``fit`` named
+    _named: tuple[str, ...] = ()  # columns that arguments of ``fit`` named
 
     def transform(self, X: Any) -> Any:
         """Project X onto the components.
@@ -142,15 +143,16 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of each row under probabilistic PCA with these components.
 
-        The density is that of a Gaussian with variance ``explained_variance_`` along the components
+        The density is that of a Gaussian with the variances of the scores along the components
         and ``noise_variance_`` in every direction across them, as in scikit-learn's ``PCA``. With
         ``standardize`` it is still the density of the raw rows, so that fits can be compared.
         """
         fitted = self._ready()
         X = fitted._validate(X)
-        r, d = fitted.components_.shape
+        U, variances = fitted._axes()
+        r, d = U.shape
         floor = _no_variance(fitted)
-        along = np.maximum(fitted.explained_variance_, floor)
+        along = np.maximum(variances, floor)
         across = max(fitted.noise_variance_, floor)
         constant = d * np.log(2 * np.pi) + np.log(along).sum() + (d - r) * np.log(across)
         constant += 2 * np.log(fitted.scale_).sum()
@@ -158,10 +160,10 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         with refusing_overflow("X"):
             for place, block in dense_blocks(as_rows(X)):
                 Z = (block - fitted.mean_) / fitted.scale_
-                scores = Z @ fitted.components_.T
+                scores = Z @ U.T
                 likelihood[place] = (scores**2 / along).sum(axis=1)
                 if r < d:
-                    rest = Z - scores @ fitted.components_
+                    rest = Z - scores @ U
                     likelihood[place] += (rest**2).sum(axis=1) / across
         return np.asarray(-0.5 * (constant + likelihood))
 
@@ -175,14 +177,16 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         It does not depend on ``whiten``, which makes scikit-learn's ``PCA`` count variances twice.
         """
         fitted = self._ready()
-        covariance = fitted._between(fitted.explained_variance_, fitted.noise_variance_)
+        U, variances = fitted._axes()
+        covariance = _between(U, variances, fitted.noise_variance_)
         return covariance * np.outer(fitted.scale_, fitted.scale_)
 
     def get_precision(self) -> Array:
         """Inverse of :meth:`get_covariance`; raises an error if a direction has no variance."""
         fitted = self._ready()
-        r, d = fitted.components_.shape
-        least = fitted.explained_variance_.min()
+        U, variances = fitted._axes()
+        r, d = U.shape
+        least = variances.min()
         if r < d:
             least = min(least, fitted.noise_variance_)
         if least <= _no_variance(fitted):
@@ -192,15 +196,15 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
                 "numpy.linalg.pinv(estimator.get_covariance())."
             )
         across = 1 / fitted.noise_variance_ if r < d else 0.0
-        precision = fitted._between(1 / fitted.explained_variance_, across)
+        precision = _between(U, 1 / variances, across)
         return precision / np.outer(fitted.scale_, fitted.scale_)
 
-    def _between(self, along: Array, across: float) -> Array:
-        """The matrix with these eigenvalues along and across the components."""
-        U = self.components_
-        matrix: Array = (U.T * (along - across)) @ U
-        matrix.flat[:: len(matrix) + 1] += across
-        return matrix
+    def _axes(self) -> tuple[Array, Array]:
+        """Orthonormal rows with the span of the components, and variances of rows along them.
+
+        Along them the rows are uncorrelated.
+        """
+        return self.components_, self.explained_variance_
 
     @property
     def singular_values_(self) -> Array:
@@ -258,6 +262,13 @@ def _finite(values: Array) -> Array:
     if not np.isfinite(values).all():
         raise OverflowError
     return values
+
+
+def _between(U: Array, along: Array, across: float) -> Array:
+    """The matrix with these eigenvalues along and across orthonormal rows."""
+    matrix: Array = (U.T * (along - across)) @ U
+    matrix.flat[:: len(matrix) + 1] += across
+    return matrix
 
 
 def encoder_of(projection: Projection) -> Array:

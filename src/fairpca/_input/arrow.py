@@ -34,7 +34,7 @@ def record_batches(source: Any) -> Generator[Any]:
     parts: Iterable[Any] = [source]
     if hasattr(source, "collect_batches"):  # a LazyFrame of polars
         parts = source.collect_batches()
-    elif isinstance(source, Iterator):
+    elif not hasattr(source, "__arrow_c_stream__") and isinstance(source, Iterator):
         parts = source
     try:
         for part in parts:
@@ -89,7 +89,7 @@ def mapped(
     batches = record_batches(source)
     try:
         first: Any = next(batches, None)
-        columns = [] if first is None else first.schema.names
+        columns = list(features) if first is None else first.schema.names
         refuse_unknown_columns(features, columns)
         wanted = list(features) or columns
         kept = [name for name in columns if name not in wanted]

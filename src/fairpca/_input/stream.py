@@ -136,6 +136,11 @@ def open_input(
     return Input(_native(table[features]), **arguments, named=tuple(named))
 
 
+def in_memory(X: Any) -> bool:
+    """Whether the rows of X are there to be looked at more than once."""
+    return not (isinstance(X, Stream) or is_dask(X))
+
+
 def is_stream(X: Any) -> bool:
     """Whether X holds no rows yet, and can be read once."""
     if isinstance(X, Stream | Iterator) or (library_of(X) == "polars" and hasattr(X, "collect")):

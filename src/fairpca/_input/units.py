@@ -14,7 +14,7 @@ from datetime import date
 from decimal import Decimal
 from hashlib import blake2b
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -28,6 +28,12 @@ Units = NDArray[np.uint64]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _KEPT = 4096
+
+
+class NumberedUnits(NamedTuple):
+    """Units whose numbers are known already."""
+
+    numbers: Units
 
 
 def mixed(numbers: Units) -> Units:
@@ -50,6 +56,8 @@ def encode_units(labels: Any, n_rows: int, before: int = 0) -> Units:
 
     ``before`` counts the rows of earlier blocks, so that rows without labels stay apart.
     """
+    if isinstance(labels, NumberedUnits):
+        return labels.numbers
     values = _values(labels)
     if values.ndim != 1:
         raise ValueError(

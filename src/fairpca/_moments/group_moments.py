@@ -42,7 +42,7 @@ from fairpca._input.labels import (
     union,
 )
 from fairpca._input.rows import NumericTarget, Rows, as_rows, join_targets
-from fairpca._input.stream import Input, Stream, open_input, stream_of
+from fairpca._input.stream import Input, Stream, in_memory, open_input, stream_of
 from fairpca._input.units import Units, encode_units, how_many, smallest
 from fairpca._moments.accumulate import accumulate
 from fairpca._moments.few_rows import FewRows, are_few, combined
@@ -152,8 +152,8 @@ class GroupMoments:
         """
         rule = check_folds(folds, fold_seed)
         given = open_input(X, sensitive_features, sample_weight, target, units)
-        if isinstance(given.X, Stream) or is_dask(given.X) or is_dask(given.sensitive_features):
-            moments = cls()._with(given, rule)
+        if not in_memory(given.X) or is_dask(given.sensitive_features):
+            moments = cls().add(given, rule)
             refuse_continuous(moments.groups, moments.counts)
             refuse_ids(moments.groups, moments.counts)
             return moments
@@ -212,17 +212,22 @@ class GroupMoments:
         """
         rule = check_folds(folds, fold_seed)
         given = open_input(X, sensitive_features, sample_weight, target, units)
-        vars(self).update(vars(self._with(given, rule)))  # an interrupt cannot divide this step
+        return self.add(given, rule)
+
+    def add(self, given: Input, folds: FoldRule | Codes | None = None) -> GroupMoments:
+        """Add what has come through the door; the y of a stream may be a function of batches."""
+        vars(self).update(vars(self._with(given, folds)))  # an interrupt cannot divide this step
         return self
 
     def _with(self, given: Input, folds: FoldRule | Codes | None) -> GroupMoments:
         """The moments of these rows and of others."""
-        if not (isinstance(given.X, Stream) or is_dask(given.X)):
+        if in_memory(given.X):
             return self.merge(moments_of_rows(given, folds, self))
         if folds is not None and not isinstance(folds, FoldRule):
             raise ValueError("pass streams and Dask with a number of folds, for example folds=10.")
         if isinstance(given.X, Stream):
-            moments = moments_of_stream(given.X, folds, self)
+            target = given.y if callable(given.y) else _unchanged
+            moments = moments_of_stream(given.X, folds, self, target=target)
         else:
             from fairpca._moments.dask import moments_of_dask
 
@@ -425,6 +430,11 @@ class GroupMoments:
         return rows.astype(np.int64)
 
     @property
+    def has_units(self) -> bool:
+        """Whether units were passed, so that rows are not the units."""
+        return self._units is not None
+
+    @property
     def n_units(self) -> NDArray[np.int64]:
         """Number of units of each group, exact up to some thousands; see ``units``."""
         if self._units is None:
@@ -521,12 +531,16 @@ def moments_of_rows(
     return moments
 
 
+def _unchanged(y: Any, before: GroupMoments) -> Any:
+    return y
+
+
 def moments_of_stream(
     stream: Stream,
     folds: FoldRule | Codes | None = None,
     before: GroupMoments | None = None,
     partition: int | None = None,
-    target: Target = lambda y, before: y,
+    target: Target = _unchanged,
 ) -> GroupMoments:
     """Moments of ``before`` and of the rows of a stream, which is read once.
 

@@ -23,7 +23,7 @@ from scipy.sparse import csr_array, diags_array
 
 from fairpca._blas import blas_threads, parallel_map
 from fairpca._input.checks import check_group_weights, check_sample_weight
-from fairpca._input.device import ENTRIES_AT_A_TIME, DeviceRows, is_dask
+from fairpca._input.device import ENTRIES_AT_A_TIME, DeviceRows
 from fairpca._input.folds import FoldRule
 from fairpca._input.labels import CodedLabels, encode_groups, encode_outcomes
 from fairpca._input.rows import (
@@ -35,7 +35,7 @@ from fairpca._input.rows import (
     as_rows,
     refuse_unusable_numbers,
 )
-from fairpca._input.stream import Input, Stream
+from fairpca._input.stream import Input, in_memory
 from fairpca._moments.accumulate import by_group
 from fairpca._moments.few_rows import are_few
 from fairpca._moments.group_moments import GroupMoments, moments_of_rows
@@ -55,6 +55,7 @@ class ImplicitMoments:
     """
 
     n_folds, n_targets = 0, 0
+    has_units = False  # units are for folds, which very many features do not have
 
     def __init__(
         self, rows: Rows, groups: Any, sample_weight: Any = None, target: Any = None
@@ -69,6 +70,7 @@ class ImplicitMoments:
         k = len(self.groups)
         self.n_features, self.feature_names = rows.n_features, rows.feature_names
         self.counts = np.bincount(codes if weights is None else codes[weights > 0], minlength=k)
+        self.n_units = self.counts
         self.weights = np.bincount(codes, weights, minlength=k).astype(np.float64)
         check_group_weights(self.groups, self.weights)
         self._divisors = np.ones(rows.n_features)
@@ -282,29 +284,24 @@ def _shift_far_columns(X: Any, weights: Array | None) -> tuple[Any, Array]:
 Moments = GroupMoments | ImplicitMoments
 
 
-def learn(
-    X: Any,
-    groups: Any,
-    sample_weight: Any = None,
-    target: Any = None,
-    folds: FoldRule | Codes | None = None,
-) -> Moments:
+def learn(given: Input, folds: FoldRule | Codes | None = None) -> Moments:
     """The first step of every fit: the moments by fold, outcome and group.
 
     The rows take their place where moments would be too large.
     """
-    if is_dask(X) or isinstance(X, Stream):
-        return GroupMoments().update(X, groups, sample_weight, target, folds=folds)
-    rows = as_rows(X)
+    if not in_memory(given.X):
+        return GroupMoments().add(given, folds)
+    rows = as_rows(given.X)
+    given = given._replace(X=rows)
     n, d = rows.n_rows, rows.n_features
     few = are_few(n, d) and n <= _FEW_ROWS and n * d <= 8 * ENTRIES_AT_A_TIME
     if few or d <= _GRAMS_UP_TO:
-        return moments_of_rows(Input(rows, groups, sample_weight, target), folds)
+        return moments_of_rows(given, folds)
     if folds is not None:
         problem = f"cross-validation works for up to {_GRAMS_UP_TO} features, not {d}"
         remedy = "pass fewer columns, or do without it (FairPCA, or tradeoff_path without cv)"
         raise ValueError(f"{problem}; {remedy}.")
-    if isinstance(target, NumericTarget):
+    if isinstance(given.y, NumericTarget):
         problem = f"with {d} features a target must be classes, not numbers"
         raise ValueError(f"{problem}; pass fewer features, or classes such as y > threshold.")
-    return ImplicitMoments(rows, groups, sample_weight, target)
+    return ImplicitMoments(rows, given.sensitive_features, given.sample_weight, given.y)

@@ -17,11 +17,13 @@ from fairpca.plotting._common import axes_for, escaped, group_options, style_of
 class ScoresDisplay:
     """Scores of the rows (n_samples x n_components) on two components, by group.
 
-    Only all components together are fair, not the first two of them: for a fair picture, fit two.
+    By variance, only all components together are fair, not the first two of them: for a fair
+    picture, fit two, or fit with ``order="fair"``, which the axes then say.
     """
 
-    def __init__(self, scores: Array, sensitive_features: Any) -> None:
+    def __init__(self, scores: Array, sensitive_features: Any, *, order: str = "variance") -> None:
         self.scores = scores
+        self.order = order
         self.codes, self.groups = encode_groups(sensitive_features, len(scores))
 
     @classmethod
@@ -41,9 +43,11 @@ class ScoresDisplay:
         """
         refuse_unfitted(estimator)
         check_same_order(X, sensitive_features=sensitive_features)
+        order = "variance"
         for step in steps_to_map(estimator, strict=False):
             X = step.transform(X)
-        display = cls(np.asarray(X), sensitive_features)
+            order = order_of(step)
+        display = cls(np.asarray(X), sensitive_features, order=order)
         return display.plot(ax, components=components, max_rows=max_rows)
 
     def plot(
@@ -69,9 +73,20 @@ class ScoresDisplay:
                 rows = rows[np.sort(rng.choice(len(rows), max_rows, replace=False))]
             ax.plot(*rows.T, marker, ls="none", ms=4, alpha=0.5, color=color, label=label,
                     zorder=3 - sizes[g] / sizes.sum())  # fmt: skip
-        ax.set(xlabel=f"component {components[0] + 1}", ylabel=f"component {components[1] + 1}")
+        x, y = (named_component(component, self.order) for component in components)
+        ax.set(xlabel=x, ylabel=y)
         ax.legend(frameon=False)
         return self
+
+
+def order_of(projection: Any) -> str:
+    """By what the components are ordered."""
+    return "fair" if hasattr(projection, "score_covariance_") else "variance"
+
+
+def named_component(component: int, order: str) -> str:
+    """A component (0 is the first) as the axes call it."""
+    return f"component {component + 1}" + " (fair order)" * (order == "fair")
 
 
 class LoadingsDisplay:
@@ -81,7 +96,14 @@ class LoadingsDisplay:
     Components of later projections are flipped to agree in sign with those of the first.
     """
 
-    def __init__(self, loadings: Mapping[str, Array], feature_names: Sequence[str]) -> None:
+    def __init__(
+        self,
+        loadings: Mapping[str, Array],
+        feature_names: Sequence[str],
+        *,
+        order: str = "variance",
+    ) -> None:
+        self.order = order
         first = next(iter(loadings.values()))
         n_names, d = len(feature_names), first.shape[1]
         if n_names != d:
@@ -117,7 +139,7 @@ class LoadingsDisplay:
         if feature_names is None:
             usual = [f"x{j}" for j in range(projection.n_features_in_)]
             feature_names = getattr(projection, "feature_names_in_", usual)
-        display = cls(loadings, feature_names)
+        display = cls(loadings, feature_names, order=order_of(projection))
         return display.plot(ax, component=component, n_features=n_features)
 
     def plot(self, ax: Any = None, *, component: int = 0, n_features: int = 15) -> Self:
@@ -135,6 +157,6 @@ class LoadingsDisplay:
             color, marker = style_of(i)
             ax.plot(values[shown], range(len(shown)), marker, color=color, label=escaped(name))
         ax.set_yticks(range(len(shown)), [escaped(self.feature_names[j]) for j in shown])
-        ax.set_xlabel(f"weight in component {component + 1}")
+        ax.set_xlabel(f"weight in {named_component(component, self.order)}")
         ax.legend(frameon=False)
         return self
