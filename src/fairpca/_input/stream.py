@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ class Input(NamedTuple):
     y: Any = None
     units: Any = None
     named: tuple[str, ...] = ()  # columns of X that are no features
+    may_miss: bool = False  # whether NaN stands for a missing value, or is an error
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Stream:
     sample_weight: str | None = None
     y: str | None = None
     units: str | None = None
+    may_miss: bool = False
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -86,6 +88,7 @@ class Stream:
             sample_weight=read(self.sample_weight, arrow.numbers_of),
             y=read(self.y, arrow.outcomes_of),
             units=read(self.units, arrow.chunked),
+            may_miss=self.may_miss,
         )
 
 
@@ -135,6 +138,15 @@ def open_input(
             arguments[argument] = _native(table[found])
     features = [name for name in columns if name not in named]
     return Input(_native(table[features]), **arguments, named=tuple(named))
+
+
+def with_missing(given: Input, missing: str) -> Input:
+    """The same input, in which NaN stands for a missing value if ``missing="available"``."""
+    if missing not in ("error", "available"):
+        raise ValueError(f"missing={missing!r}: pass 'error' or 'available'.")
+    may_miss = missing == "available"
+    X = replace(given.X, may_miss=may_miss) if isinstance(given.X, Stream) else given.X
+    return given._replace(X=X, may_miss=may_miss)
 
 
 def in_memory(X: Any) -> bool:
