@@ -16,7 +16,7 @@ import fairpca
 from fairpca import FairPCA, FairPCACV, audit
 from fairpca.cli.options import Asked
 from fairpca.cli.reader.table import Table
-from fairpca.cli.work import compare
+from fairpca.cli.work import EXIT_CODES, compare
 from fairpca.datasets import load_checkup
 
 OTHERS = made_group("others", 500, (-0.1, -0.15, -0.05), (0.0, 0.0, 0.0))
@@ -150,7 +150,10 @@ def test_the_gate_decides_the_exit_code(people, tmp_path, usual):
     done = run("audit", data, *USUAL, "--fail-above", "0.01", cwd=tmp_path, code=1)
     assert len(done.stderr.splitlines()) == 1
     assert "exceeds --fail-above 1 %" in done.stderr
-    run("audit", data, *USUAL, "--fail-above", between, cwd=tmp_path)
+    unproven = run("audit", data, *USUAL, "-q", "--fail-above", between, cwd=tmp_path, code=4)
+    assert len(unproven.stderr.splitlines()) == 1
+    assert "Not proven that no gap exceeds --fail-above" in unproven.stderr
+    run("audit", data, *USUAL, "--fail-above", between, "--fail-on", "gap", cwd=tmp_path)
     run(
         "audit",
         data,
@@ -167,9 +170,11 @@ def test_the_gate_decides_the_exit_code(people, tmp_path, usual):
 
 def test_a_gate_looks_at_the_lower_end_and_never_at_small_groups():
     rows = made_group("a", 500, (0.12, 0.07, 0.17), (0.0, 0.0, 0.0)), OTHERS, TINY
-    for limit, fail_on, code in ((0.1, "interval", 0), (0.1, "estimate", 1), (0.05, "interval", 1)):
-        found, line = compare(made_audit(rows), Asked(fail_above=limit, fail_on=fail_on))
-        assert found == code
+    kept = {"small_groups": "error", "min_group_size": 1}
+    for limit, fail_on, code in ((0.1, "gap", 0), (0.1, "estimate", 1), (0.05, "gap", 1)):
+        asked = Asked(fail_above=limit, fail_on=fail_on, **kept)
+        found, line = compare(made_audit(rows), asked)
+        assert EXIT_CODES[found.answer] == code
         assert "PCA describes “age_group = a” (500 people) 12 % worse than everyone else" in line
 
 
@@ -187,7 +192,7 @@ def test_a_reference_group_that_is_worse_off_is_no_pass(people, tmp_path):
     run(*gate, "--fail-on", "estimate", cwd=tmp_path, code=1)
     found = json.loads(done.stdout)
     assert (found["verdict"]["group"], found["verdict"]["worse"]) == ("men", ["men"])
-    run(*gate[:-1], "1", cwd=tmp_path)
+    run(*gate[:-1], "1", "--fail-on", "gap", cwd=tmp_path)
 
 
 def test_what_cannot_be_judged_is_no_pass(people, tmp_path):

@@ -18,11 +18,12 @@ DATA = ["-g", "sex", "--features", "x0,x1,x2", "-r", "1", "--json", "-"]
     ("options", "code"),
     [
         ([], 0),
-        (["--fail-above", "0"], None),
+        (["--fail-above", "0", "--fail-on", "gap"], None),
+        (["--fail-above", "0.1"], 1),
         (["--judge-from", "400", "--fail-above", "0.1"], 3),
         (["--with-rows", "--relative_errors"], 0),
     ],
-    ids=["plain", "gate", "too few", "rows"],
+    ids=["plain", "gate", "gap", "too few", "rows"],
 )
 def test_the_figures_of_audit(people, tmp_path, options, code):
     name = "even.csv" if code is None else "gap.csv"

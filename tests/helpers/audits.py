@@ -73,6 +73,7 @@ def made_group(label, n, gap, change, share_gap=None, judge_from=30, **more):
         above_worst=Interval(-0.2, -0.3, -0.1) if judged else None,
         better_off=0.6,
         detectable_gap=0.12 if judged else None,
+        bounds=before.gap,
     )
     return replace(result, **more)
 

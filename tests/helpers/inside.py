@@ -32,10 +32,9 @@ from fairpca._problems.problems import PLAIN_PCA, FairProblem, WelfareProblem, W
 from fairpca._problems.solution import Solution, best_and_worst
 from fairpca._problems.status import Status
 from fairpca._solvers import search_in_basis, solve
-from fairpca._solvers.eigenspaces import leading, root_prediction
+from fairpca._solvers.eigenspaces import leading
 from fairpca._solvers.eigenspaces.dense import Eigenspaces, eigen, is_top, values_within
-from fairpca._solvers.eigenspaces.many_features import GrowingBasis, ThinSpaces
-from fairpca._solvers.eigenspaces.root_prediction import RootPrediction, Slack
+from fairpca._solvers.eigenspaces.many_features import GrowingBasis, LeadingBasis, ThinSpaces
 from fairpca._solvers.many_groups import descent, recovery, workspace
 from fairpca._solvers.many_groups.barrier import follow
 from fairpca._solvers.many_groups.dual import minimise
@@ -44,7 +43,7 @@ from fairpca._solvers.many_groups.spread import SpreadFrontier, solve_spread
 from fairpca._solvers.many_groups.workspace import Workspace
 from fairpca._solvers.two_groups.exact import solve_exact
 from fairpca._solvers.two_groups.frontier import Frontier, solve_fixed, solve_golden
-from fairpca._solvers.two_groups.root import Sample, SubspacePath, find_crossing
+from fairpca._solvers.two_groups.root import Crossing, Line, Sample, SubspacePath
 from fairpca._solvers.welfare import solve_welfare, solve_welfare_of_two
 from fairpca._solvers.worst_off import solve_minmax, solve_worst
 from fairpca.baselines import _subset
@@ -60,6 +59,12 @@ def products_only(monkeypatch, above=0):
 def growing_bases(monkeypatch, start):
     """From this many features on, eigenspaces are searched in a basis that grows."""
     monkeypatch.setattr(_solvers, "_GROWING_BASIS_FROM", start)
+
+
+def leading_bases(monkeypatch):
+    """Two groups are searched in a basis of leading eigenvectors, however few the features."""
+    monkeypatch.setattr(_solvers, "_LEADING_BASIS_FROM", 1)
+    monkeypatch.setattr(_solvers, "_LEADING_BASIS_PER_RANK", 1)
 
 
 def generations(monkeypatch, number):

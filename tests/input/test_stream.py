@@ -404,3 +404,8 @@ def test_splitters_and_pipelines_refuse_streams():
         pipeline.fit(reader, fairpca__sensitive_features="sex", grouperaser__sensitive_features=SEX)
     with pytest.raises(TypeError, match="is a stream"):
         FairPCA(2).fit_transform(reader, sensitive_features="sex")
+
+
+def test_forgotten_groups_of_a_stream():
+    with pytest.raises(TypeError, match="sensitive_features is missing"):
+        FairPCA(2).fit(TABLE.to_reader())

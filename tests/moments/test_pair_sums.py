@@ -129,13 +129,13 @@ def test_what_is_fitted_to_has_no_negative_eigenvalue_and_says_what_was_added():
     assert sums.clipped_variance()[0] == pytest.approx(-raw[raw < 0].sum() / clipped.sum())
 
 
-def test_a_pair_that_is_never_observed_is_named():
+def test_the_rarest_pair_is_found():
     X, codes, _ = rows_with_gaps(n=200, k=2, rate=0.1)
     X[(codes == 1) & ~np.isnan(X[:, 0]), 3] = np.nan
     sums = PairSums.of(as_rows(X), codes, 2, None)
-    with pytest.raises(ValueError, match=r"group 'm' has columns 'a' and 'd' together in 0 rows"):
-        sums.refuse_rare_pairs(["f", "m"], list("abcd"), 10)
-    sums.select([0, 1, 2]).refuse_rare_pairs(["f", "m"], list("abc"), 10)
+    assert sums.rarest_pair(1) == (0, 3, 0.0)
+    seen = (~np.isnan(X[codes == 0])).astype(int)
+    assert sums.rarest_pair(0)[2] == pytest.approx((seen.T @ seen).min())
 
 
 def test_infinity_is_refused():

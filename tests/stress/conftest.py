@@ -8,7 +8,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from helpers.inside import Eigenspaces, root_prediction
+from helpers.inside import leading_bases
 
 SEED = int(os.environ.get("FAIRPCA_STRESS_SEED", "0"))
 PROBLEMS = int(os.environ.get("FAIRPCA_STRESS_PROBLEMS", "4"))
@@ -26,12 +26,11 @@ def rng(request):
 
 
 @pytest.fixture(autouse=True)
-def corrections(request, monkeypatch):
+def bases(request, monkeypatch):
     """Every other problem, however small, is solved as those with many features are."""
     problem = getattr(request.node, "callspec", None)
     if problem is not None and problem.params.get("rng", 0) % 2:
-        monkeypatch.setattr(Eigenspaces, "predict_above", 1)
-        monkeypatch.setattr(root_prediction, "_DECOMPOSED_TOGETHER", 2)
+        leading_bases(monkeypatch)
 
 
 @pytest.fixture

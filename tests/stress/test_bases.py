@@ -16,8 +16,8 @@ from fairpca import FairPCA, MinMaxPCA
 
 pytestmark = pytest.mark.stress
 
-# Features, and rows at the least: predictions of the root, a basis of residuals, the space of few
-# rows, and products with the rows themselves.
+# Features, and rows at the least: a basis of leading eigenvectors, a basis of residuals, the space
+# of few rows, and products with the rows themselves.
 SIZES = ((310, 1), (650, 1), (5200, 1), (5200, 1001))
 
 

@@ -50,6 +50,7 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
     baseline, alternative = _sides(crossed, setup)
     changes, above = _changes(crossed, setup)
     detectable = _detectable_gaps(crossed, setup)
+    bounds = _bounds(crossed, setup)
     better_off = _better_off(crossed, setup)
     found = []
     sizes = moments.n_units.tolist()
@@ -70,6 +71,7 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
                 above_worst=Interval(*above[g].tolist()) if judged else None,
                 better_off=better_off[g] if n > 1 else None,
                 detectable_gap=float(detectable[g]) if judged else None,
+                bounds=Interval(*bounds[g].tolist()) if judged else None,
             )
         )
     return found
@@ -128,6 +130,13 @@ def _detectable_gaps(crossed: Crossed, setup: Setup) -> Array:
     quantile = stdtrit(len(read.errors) - 1, 1 - (1 - setup.level) / (2 * setup.n_gaps))
     with np.errstate(over="ignore"):  # a group of one row: no gap can be shown
         return np.asarray(np.expm1((quantile + ndtri(setup.origin.thresholds.power)) * se))
+
+
+def _bounds(crossed: Crossed, setup: Setup) -> Array:
+    """The gap of each group, with one-sided ends that hold for this group alone."""
+    parts = crossed.parts.projections([JUDGED])
+    read = parts.relative() if setup.by_share else parts
+    return np.asarray(_above_one(read, setup.ratios, max(2 * setup.level - 1, 0.0))[JUDGED])
 
 
 def _better_off(crossed: Crossed, setup: Setup) -> list[Any]:

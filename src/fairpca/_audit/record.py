@@ -84,6 +84,8 @@ class GroupResult:
     above_worst: Interval | None = None  # R_g(alternative) over the worst judged baseline, minus 1
     better_off: float | None = None  # share of people whose error the alternative lowers
     detectable_gap: float | None = None  # the gap that these rows show in 80 % of cases
+    # The gap by the reading of the audit; each end is one-sided and holds for this group alone.
+    bounds: Interval | None = None
 
 
 class Overall(NamedTuple):

@@ -16,11 +16,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairpca._blas import WORK_WORTH_A_THREAD, blas_threads
-from fairpca._moments.few_rows import FewRows, combined
+from fairpca._moments.any_sums import AnySums, combined
+from fairpca._moments.few_rows import FewRows
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.operand import KEPT_BYTES, Operand
+from fairpca._moments.pair_sums import PairSums
 from fairpca._moments.small_groups import SettledGroups
-from fairpca._moments.sums import Sums, scale_of
+from fairpca._moments.sums import scale_of
 from fairpca._moments.tolerances import TINY
 from fairpca._typing import Array, Mask
 
@@ -33,7 +35,7 @@ class Fold:
 
     operand: Operand  # second moments of the training rows, standardised if that was asked for
     mean: Array  # the mean of the training rows, divided by the scale
-    left_out: Sums | FewRows  # sums by group, divided by the scale
+    left_out: AnySums  # sums by group, divided by the scale
 
     def errors(self, bases: Sequence[Array]) -> tuple[Array, Array]:
         """Summed squared errors of the rows left out, and their squared distances from the mean.
@@ -116,7 +118,7 @@ class LeaveOut:
             )
 
 
-def training_and_left_out(moments: GroupMoments) -> Iterator[tuple[Sums | FewRows, Sums | FewRows]]:
+def training_and_left_out(moments: GroupMoments) -> Iterator[tuple[AnySums, AnySums]]:
     """For each fold, the sums by group of all other rows, and those of its own rows."""
     total = moments._sums
     origin = (total.weights @ total.shifts + total.sums.sum(axis=0)) / total.weights.sum()
@@ -125,9 +127,7 @@ def training_and_left_out(moments: GroupMoments) -> Iterator[tuple[Sums | FewRow
     yield from zip(_sums_without_each(folds, never), folds, strict=True)
 
 
-def _sums_without_each(
-    parts: Sequence[Sums | FewRows], others: Sums | FewRows
-) -> Iterator[Sums | FewRows]:
+def _sums_without_each(parts: Sequence[AnySums], others: AnySums) -> Iterator[AnySums]:
     """For each part, the sum of the other parts and of ``others``.
 
     Half of the parts are added to ``others`` before the other half is gone through, and so on down.
@@ -141,15 +141,13 @@ def _sums_without_each(
     yield from _sums_without_each(second, _added([others, *first]))
 
 
-def _added(parts: Sequence[Sums | FewRows]) -> Sums | FewRows:
+def _added(parts: Sequence[AnySums]) -> AnySums:
     """The sums of several parts with the same groups."""
     k, d = parts[0].sums.shape
     return combined(k, d, [(part, range(k)) for part in parts])
 
 
-def fold_of(
-    fit_to: Sums | FewRows, judge: Sums | FewRows, compared: Mask, standardize: bool
-) -> Fold:
+def fold_of(fit_to: AnySums, judge: AnySums, compared: Mask, standardize: bool) -> Fold:
     """The fold of the sums of its training rows and of the rows left out, by the same groups."""
     sums, left_out = fit_to, judge
     empty = sums.rows == 0
@@ -161,4 +159,9 @@ def fold_of(
     if standardize:
         scale = scale_of(np.add(*sums.variances()), mean)
         sums, left_out, mean = sums.divided(scale), left_out.divided(scale), mean / scale
+    if isinstance(sums, PairSums) and isinstance(left_out, PairSums):
+        # How often the rows of a group have a pair of values, all folds together tell best.
+        groups = range(len(sums.rows))
+        whole = PairSums.combined(len(groups), len(mean), [(sums, groups), (left_out, groups)])
+        left_out = left_out.completed(mean, whole)
     return Fold(sums.operand("overall", compared), mean, left_out)

@@ -260,7 +260,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     def _rows_of(self, method: str, given: Input) -> Input:
         """Rows and coded groups; streams and dask collections are left as they are."""
         groups = given.sensitive_features
-        if groups is None or len(groups) == 0:
+        if groups is None:
             raise forgotten_groups(self, method, given.y, self._needs_outcomes())
         if not in_memory(given.X) or is_dask(groups):
             return given

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ class Input(NamedTuple):
     y: Any = None
     units: Any = None
     named: tuple[str, ...] = ()  # columns of X that are no features
+    may_miss: bool = False  # whether NaN stands for a missing value, or is an error
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Stream:
     sample_weight: str | None = None
     y: str | None = None
     units: str | None = None
+    may_miss: bool = False
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -86,6 +88,7 @@ class Stream:
             sample_weight=read(self.sample_weight, arrow.numbers_of),
             y=read(self.y, arrow.outcomes_of),
             units=read(self.units, arrow.chunked),
+            may_miss=self.may_miss,
         )
 
 
@@ -98,7 +101,8 @@ def open_input(
 ) -> Input:
     """Tell rows in memory from streams, and take the columns that arguments name out of X."""
     if isinstance(X, Stream):
-        return Input(X, X.sensitive_features, X.sample_weight, X.y, X.units, X.named)
+        groups = X.sensitive_features or None
+        return Input(X, groups, X.sample_weight, X.y, X.units, X.named)
     arguments = {
         "sensitive_features": sensitive_features,
         "sample_weight": sample_weight,
@@ -134,6 +138,15 @@ def open_input(
             arguments[argument] = _native(table[found])
     features = [name for name in columns if name not in named]
     return Input(_native(table[features]), **arguments, named=tuple(named))
+
+
+def with_missing(given: Input, missing: str) -> Input:
+    """The same input, in which NaN stands for a missing value if ``missing="available"``."""
+    if missing not in ("error", "available"):
+        raise ValueError(f"missing={missing!r}: pass 'error' or 'available'.")
+    may_miss = missing == "available"
+    X = replace(given.X, may_miss=may_miss) if isinstance(given.X, Stream) else given.X
+    return given._replace(X=X, may_miss=may_miss)
 
 
 def in_memory(X: Any) -> bool:

@@ -174,17 +174,3 @@ class FewRows(GroupSums):
             F_g = self.factor[self.codes == g]
             grams[g] = F_g.T @ F_g + np.outer(s, s / max(self.weights[g], TINY))
         return Sums(self.rows, self.weights, self.shifts, self.sums, grams)
-
-
-def combined(
-    k: int, d: int, parts: Sequence[tuple[Sums | FewRows, Sequence[int]]]
-) -> Sums | FewRows:
-    """Sums of k groups; group g of a part adds to the group ``places[g]``."""
-    sums = [(part, places) for part, places in parts if isinstance(part, Sums)]
-    few = [(part, places) for part, places in parts if isinstance(part, FewRows)]
-    if few:
-        kept = FewRows.combined(k, d, few)
-        if not sums and are_few(len(kept.factor), d):
-            return kept
-        sums.append((kept.multiplied(), range(k)))
-    return Sums.combined(k, d, sums)

@@ -16,7 +16,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,17 +42,18 @@ from fairpca._input.labels import (
     union,
 )
 from fairpca._input.rows import NumericTarget, Rows, as_rows, join_targets
-from fairpca._input.stream import Input, Stream, in_memory, open_input, stream_of
+from fairpca._input.stream import Input, Stream, in_memory, open_input, stream_of, with_missing
 from fairpca._input.units import Units, encode_units, how_many, smallest
-from fairpca._moments.accumulate import accumulate
-from fairpca._moments.few_rows import FewRows, are_few, combined
+from fairpca._moments.any_sums import AnySums, combined, sum_up
+from fairpca._moments.few_rows import FewRows
 from fairpca._moments.operand import Operand
+from fairpca._moments.pair_sums import PairSums
 from fairpca._moments.sums import Sums
 from fairpca._typing import Array, Center, Codes, Label, Labels, Mask
 from fairpca.exceptions import NotEnoughRows
 
 #: What sums up the rows of one batch.
-SumUp = Callable[[], Sums | FewRows]
+SumUp = Callable[[], AnySums]
 #: What turns the y of a batch into a target, given moments that know the columns before it.
 Target = Callable[[Any, "GroupMoments"], Any]
 
@@ -60,6 +61,8 @@ _MERGE_BYTES = 1 << 28  # memory for one merge
 _MOST_ROWS = 1 << 40  # of a partition; rows of different ones have different numbers
 _MOST_LABELS = 10_000  # more are looked at before all rows are read
 _NOTHING = Sums.combined(0, 0, [])
+_LEAST_TOGETHER = 10  # rows in which each group must have each pair of columns
+Missing = Literal["error", "available"]
 NEVER = -1  # the fold of rows that are never left out
 _FOLD, _OUTCOME, _GROUP = range(3)  # the rows of a table of cells
 
@@ -108,7 +111,7 @@ class GroupMoments:
         self.feature_names: list[str] | None = None
         self.n_dropped: int = 0
         self.n_targets: int = 0
-        self._sums: Sums | FewRows = _NOTHING  # one entry per cell
+        self._sums: AnySums = _NOTHING  # one entry per cell
         self._cells: Codes = np.empty((3, 0), np.intp)  # fold, outcome and group of each entry
         self._rule: FoldRule | None = None
         self._seen = Counter[Label]()  # rows of each group, whatever their weight
@@ -123,6 +126,7 @@ class GroupMoments:
         target: Any = None,
         *,
         units: Any = None,
+        missing: Missing = "error",
         folds: int | ArrayLike | None = None,
         fold_seed: int = 0,
     ) -> GroupMoments:
@@ -142,6 +146,9 @@ class GroupMoments:
         units : array-like of shape (n_samples,), optional
             Whose row each is: rows with the same label belong to one person, say, and stay in one
             fold. A row without a label is a unit by itself. By default every row is.
+        missing : {"error", "available"}, default="error"
+            Refuse NaN, or keep the sums over the pairs of values that were observed; see
+            :class:`FairPCA`.
         folds : int or array-like of shape (n_samples,), optional
             The number of folds, or the fold of each row, for moments by fold (:class:`FairPCACV`).
         fold_seed : int, default=0
@@ -152,6 +159,7 @@ class GroupMoments:
         """
         rule = check_folds(folds, fold_seed)
         given = open_input(X, sensitive_features, sample_weight, target, units)
+        given = with_missing(given, missing)
         if not in_memory(given.X) or is_dask(given.sensitive_features):
             moments = cls().add(given, rule)
             refuse_continuous(moments.groups, moments.counts)
@@ -170,6 +178,7 @@ class GroupMoments:
         target: str | None = None,
         *,
         units: str | None = None,
+        missing: Missing = "error",
         folds: int | None = None,
         fold_seed: int = 0,
     ) -> GroupMoments:
@@ -181,18 +190,19 @@ class GroupMoments:
         Parameters
         ----------
         frame : pyspark.sql.DataFrame
-            All columns that are not named below are features, numbers without missing values:
-            ``frame.select(...)`` and ``frame.dropna()`` make such a frame.
+            All columns that are not named below are features, numbers: ``frame.select(...)`` makes
+            such a frame.
         sensitive_features : str or list of str
             The column of group labels; several are crossed.
         sample_weight, target, units : str, optional
             Columns of non-negative weights, of outcomes, which are classes, and of units.
-        folds, fold_seed : int, optional
+        missing, folds, fold_seed
             As for :meth:`from_data`; rows are counted in each partition.
         """
         from fairpca._moments.spark import moments_of_spark
 
         roles = stream_of(frame, sensitive_features, sample_weight, target, units)
+        roles = with_missing(Input(roles), missing).X
         return moments_of_spark(frame, roles, None if folds is None else FoldRule(folds, fold_seed))
 
     def update(
@@ -203,6 +213,7 @@ class GroupMoments:
         target: Any = None,
         *,
         units: Any = None,
+        missing: Missing = "error",
         folds: int | FoldRule | ArrayLike | None = None,
         fold_seed: int = 0,
     ) -> GroupMoments:
@@ -212,7 +223,7 @@ class GroupMoments:
         """
         rule = check_folds(folds, fold_seed)
         given = open_input(X, sensitive_features, sample_weight, target, units)
-        return self.add(given, rule)
+        return self.add(with_missing(given, missing), rule)
 
     def add(self, given: Input, folds: FoldRule | Codes | None = None) -> GroupMoments:
         """Add what has come through the door; the y of a stream may be a function of batches."""
@@ -293,7 +304,7 @@ class GroupMoments:
 
     # -- axes --------------------------------------------------------------------------------------
 
-    def _add_up(self, parts: Sequence[tuple[Sums | FewRows, Codes]]) -> None:
+    def _add_up(self, parts: Sequence[tuple[AnySums, Codes]]) -> None:
         """Set the sums to those of parts, each with the fold, outcome and group of its cells."""
         cells = np.concatenate([cells for _, cells in parts], axis=1)
         self._cells, places = np.unique(cells, axis=1, return_inverse=True)
@@ -365,7 +376,7 @@ class GroupMoments:
         moved._sums = sums.moved(origin)
         return moved
 
-    def _sums_by_fold(self) -> list[Sums | FewRows]:
+    def _sums_by_fold(self) -> list[AnySums]:
         """The sums by group of rows that are never left out, and then of each fold that has any."""
         folds = self._cells[_FOLD]
         return [self._take(folds == fold)._group_sums() for fold in [NEVER, *self._folds()]]
@@ -380,7 +391,7 @@ class GroupMoments:
             sizes[fold] = np.array([np.bincount(groups[here], each, k) for each in both])
         return sizes
 
-    def _group_sums(self) -> Sums | FewRows:
+    def _group_sums(self) -> AnySums:
         """The sums of all groups; zeros for a group without rows."""
         places = self._cells[_GROUP].tolist()
         if places == list(range(len(self.groups))):
@@ -479,11 +490,36 @@ class GroupMoments:
         total = self._weighted(center, False if compared is None else compared)
         return total.operand(center, compared)
 
+    def refuse_rare_pairs(self, compared: Mask) -> None:
+        """Refuse a pair of columns that a group which is compared hardly ever has together."""
+        total = self._group_sums()
+        if not isinstance(total, PairSums):
+            return
+        names = self.feature_names or [f"column {j}" for j in range(self.n_features)]
+        for g in np.flatnonzero(compared).tolist():
+            i, j, rows = total.rarest_pair(g)
+            if rows > _LEAST_TOGETHER - 0.5:
+                continue
+            which = repr(names[i]) if i == j else f"{names[i]!r} and {names[j]!r} together"
+            raise ValueError(
+                f"group {self.groups.tolist()[g]!r} has {which} in {rows:.0f} rows only, and "
+                f"missing='available' needs {_LEAST_TOGETHER}; leave out a column, or merge small "
+                "groups with min_group_size and small_groups='merge'."
+            )
+
+    @property
+    def share_missing(self) -> Array:
+        """The share of the values of each group that are missing."""
+        total = self._group_sums()
+        if isinstance(total, PairSums):
+            return total.share_missing
+        return np.zeros(len(self.groups))
+
     def variances(self) -> tuple[Array, Array]:
         """Variances of the columns about the group means, and of the group means about the mean."""
         return self._weighted().variances()
 
-    def _weighted(self, center: Center = "overall", compared: Mask | bool = True) -> Sums | FewRows:
+    def _weighted(self, center: Center = "overall", compared: Mask | bool = True) -> AnySums:
         """The sums of the groups; refuses groups without weight.
 
         A group of one row has no variance about its own mean: an error only if it is compared.
@@ -650,8 +686,8 @@ def _begin(
     cell_of, cells = cross_codes([numbers - NEVER, outcomes, codes])
     moments._cells = np.array(cells)
     moments._cells[_FOLD] += NEVER
-    sum_up = FewRows.of if are_few(n, rows.n_features) else accumulate
-    return moments, partial(sum_up, rows, cell_of, moments._cells.shape[1], weights)
+    k = moments._cells.shape[1]
+    return moments, partial(sum_up, rows, cell_of, k, weights, given.may_miss)
 
 
 def _checked(folds: Codes, n_rows: int) -> Codes:

@@ -123,25 +123,14 @@ class PairSums(GroupSums):
         observed = np.einsum("kii->k", self.pairs) / self.sums.shape[1]
         return np.asarray(1.0 - observed / np.maximum(self.weights, TINY))
 
-    def refuse_rare_pairs(self, labels: Sequence[object], names: Sequence[str], least: int) -> None:
-        """Refuse a pair of columns that a group hardly ever has together.
+    def rarest_pair(self, g: int) -> tuple[int, int, float]:
+        """The columns that a group has together least often, and in how many rows.
 
         Weights are counted as rows of the group's average weight.
         """
-        average = self.weights / np.maximum(self.rows, 1)
-        rows = self.pairs / np.maximum(average, TINY)[:, np.newaxis, np.newaxis]
-        few = np.argwhere((rows < least * (1 - 1e-9)) & (self.rows > 0)[:, np.newaxis, np.newaxis])
-        if len(few) == 0:
-            return
-        g, i, j = few[0].tolist()
-        together = f"columns {names[i]!r} and {names[j]!r} together"
-        if i == j:
-            together = f"column {names[i]!r}"
-        raise ValueError(
-            f"group {labels[g]!r} has {together} in {rows[g, i, j]:.0f} rows only, and "
-            f"missing='available' needs {least}; leave out one of the columns, or merge small "
-            "groups with min_group_size and small_groups='merge'."
-        )
+        i, j = np.unravel_index(self.pairs[g].argmin(), self.pairs[g].shape)
+        rows = self.pairs[g, i, j] / max(float(self.weights[g]), TINY) * self.rows[g]
+        return int(i), int(j), float(rows)
 
     def second_moments(self, center: Center, compared: Mask | None = None) -> Array:
         """``C_g`` of every group, of shape (k, d, d); eigenvalues may be negative."""
@@ -180,19 +169,28 @@ class PairSums(GroupSums):
         A product of two values counts more, the more seldom the rows of its group have both; how
         often they do is read off ``seen``, the sums of all folds. These sums add up over folds.
         """
-        d = len(origin)
         observed = seen.pairs / np.maximum(seen.weights, TINY)[:, np.newaxis, np.newaxis]
         divisors = np.where(observed > 0, observed, np.inf)
-        moved = [self._group_moved(g, origin) for g in range(len(self.rows))]
-        firsts = np.array([sums for sums, _ in moved]).reshape(-1, d, d) / divisors
-        grams = np.array([gram for _, gram in moved]).reshape(-1, d, d) / divisors
-        shifts = np.tile(origin, (len(self.rows), 1))
-        sums = np.einsum("kii->ki", firsts).copy()
-        return Sums(self.rows, self.weights, shifts, sums, grams)
+        moved = self.moved(origin)
+        sums = np.einsum("kii->ki", moved.firsts / divisors).copy()
+        return Sums(self.rows, self.weights, moved.shifts, sums, moved.grams / divisors)
 
     def errors(self, bases: Sequence[Array], origin: Array) -> tuple[Array, Array]:
         """Squared errors of projections through a point, as :meth:`Sums.errors`."""
         return self.completed(origin, self).errors(bases, origin)
+
+    def lost(self, encode: Array, decode: Array, origin: Array) -> tuple[Array, Array]:
+        """Squared errors of rows rebuilt about a point, as :meth:`Sums.lost`."""
+        return self.completed(origin, self).lost(encode, decode, origin)
+
+    def moved(self, origin: Array) -> "PairSums":
+        """The same sums with this shift for every group."""
+        each = [self._group_moved(g, origin) for g in range(len(self.rows))]
+        firsts = np.array([sums for sums, _ in each]).reshape(self.firsts.shape)
+        grams = np.array([gram for _, gram in each]).reshape(self.grams.shape)
+        shifts = np.tile(origin, (len(self.rows), 1))
+        sums = np.einsum("kii->ki", firsts).copy()
+        return replace(self, shifts=shifts, sums=sums, firsts=firsts, grams=grams)
 
     def take(self, groups: Sequence[int]) -> "PairSums":
         """Sums of some of the groups."""

@@ -22,7 +22,7 @@ from fairpca._problems.problems import (
 from fairpca._problems.problems import Problem as Problem
 from fairpca._problems.solution import Solution
 from fairpca._solvers.eigenspaces.dense import Eigenspaces, Spaces, solve_pca
-from fairpca._solvers.eigenspaces.many_features import GrowingBasis, ThinSpaces
+from fairpca._solvers.eigenspaces.many_features import Basis, GrowingBasis, LeadingBasis, ThinSpaces
 from fairpca._solvers.many_groups.pareto import solve_pareto
 from fairpca._solvers.many_groups.spread import solve_spread
 from fairpca._solvers.mean_gap import solve_mean_gap
@@ -32,9 +32,15 @@ from fairpca._solvers.two_groups.frontier import solve_fixed, solve_golden
 from fairpca._solvers.welfare import solve_welfare, solve_welfare_of_two
 from fairpca._solvers.worst_off import solve_minmax, solve_worst
 
-# A growing basis is faster with at least this many features, in all and for each component. Without
-# matrices it gets twice as many columns; a quarter suffices unless eigenvalues are close together.
-_GROWING_BASIS_FROM, _PER_RANK = 600, 40
+# Full decompositions are faster below this many features, in all and for each component. From there
+# on two groups are searched in a basis of leading eigenvectors.
+_LEADING_BASIS_FROM = 150
+_LEADING_BASIS_PER_RANK = 15
+
+# A basis that grows by residuals is faster still from this many on. Without matrices it gets twice
+# as many columns; a quarter suffices unless eigenvalues are close together.
+_GROWING_BASIS_FROM = 600
+_GROWING_BASIS_PER_RANK = 40
 
 
 def solve(
@@ -99,19 +105,20 @@ def search_in_basis(
     """
 
     def find(compact: Operand) -> Solution:
-        guess, kept = (None, None) if start is None else (start.alpha, start.found_in)
-        if not isinstance(kept, Spaces) or kept.operand is not compact:
-            kept = spaces_of(compact, rank, one_basis=True)
-        n_eigensolves = -kept.n_eigensolves
-        if isinstance(kept, GrowingBasis):
-            solution = kept.solve(search, guess)
-            n_eigensolves += kept.n_eigensolves
-            if kept.converged or compact.matrices is None:
-                return replace(solution, n_eigensolves=n_eigensolves, found_in=kept)
-        dense = kept if isinstance(kept, Eigenspaces) else Eigenspaces(compact, rank)
-        dense.guess = guess
-        solution = search(dense)
-        return replace(solution, n_eigensolves=n_eigensolves + dense.n_eigensolves, found_in=dense)
+        spaces = None if start is None else start.found_in
+        if not isinstance(spaces, Eigenspaces | Basis) or spaces.operand is not compact:
+            spaces = _spaces_of_one_search(compact, rank)
+        before = spaces.n_eigensolves
+        if isinstance(spaces, Basis):
+            solution = spaces.solve(search)
+            if not spaces.converged and compact.matrices is not None:
+                before -= spaces.n_eigensolves
+                spaces = Eigenspaces(compact, rank)
+                solution = search(spaces)
+        else:
+            solution = search(spaces)
+        n_eigensolves = spaces.n_eigensolves - before
+        return replace(solution, n_eigensolves=n_eigensolves, found_in=spaces)
 
     return in_compact_coordinates(find, operand)
 
@@ -126,15 +133,36 @@ def _search_whole(search: Callable[[Spaces], Solution], operand: Operand, rank: 
     return in_compact_coordinates(find, operand)
 
 
-def spaces_of(operand: Operand, rank: int, *, one_basis: bool = False) -> Spaces:
-    """All eigenspaces of one rank; many features get a growing basis for each, or ``one_basis``.
+def spaces_of(operand: Operand, rank: int) -> Spaces:
+    """All eigenspaces of one rank; many features get a growing basis for each eigenspace.
 
     A basis gives up early if there are matrices to fall back on.
     """
-    d, k = operand.n_features, len(operand.shares)
     if operand.matrices is None:
-        capacity = max(KEPT_BYTES // (4 * d * (k + 1)), 8 * rank + 16)
-        return GrowingBasis(operand, rank, 2 * _PER_RANK * max(rank, 8), capacity)
-    if d < max(_GROWING_BASIS_FROM, _PER_RANK * rank):
-        return Eigenspaces(operand, rank)
-    return GrowingBasis(operand, rank, d // 2) if one_basis else ThinSpaces(operand, rank)
+        return _basis_of_products(operand, rank)
+    if _residuals_are_faster(operand, rank):
+        return ThinSpaces(operand, rank)
+    return Eigenspaces(operand, rank)
+
+
+def _spaces_of_one_search(operand: Operand, rank: int) -> Eigenspaces | Basis:
+    """All eigenspaces of one rank; many features get one basis for a whole search."""
+    d = operand.n_features
+    if operand.matrices is None:
+        return _basis_of_products(operand, rank)
+    if _residuals_are_faster(operand, rank):
+        return GrowingBasis(operand, rank, limit=d // 2)
+    if d >= max(_LEADING_BASIS_FROM, _LEADING_BASIS_PER_RANK * rank):
+        return LeadingBasis(operand, rank)
+    return Eigenspaces(operand, rank)
+
+
+def _residuals_are_faster(operand: Operand, rank: int) -> bool:
+    return operand.n_features >= max(_GROWING_BASIS_FROM, _GROWING_BASIS_PER_RANK * rank)
+
+
+def _basis_of_products(operand: Operand, rank: int) -> GrowingBasis:
+    d, k = operand.n_features, len(operand.shares)
+    capacity = max(KEPT_BYTES // (4 * d * (k + 1)), 8 * rank + 16)
+    limit = 2 * _GROWING_BASIS_PER_RANK * max(rank, 8)
+    return GrowingBasis(operand, rank, limit, capacity)

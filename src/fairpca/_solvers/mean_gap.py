@@ -51,8 +51,10 @@ def solve_mean_gap(spaces: Eigenspaces, max_mean_gap: float) -> Solution:
         if hidden.value + scale * (max_mean_gap - aim) < -spaces.rounding:
             return solution(hidden.point, 0.0, Status.INFEASIBLE, np.nan)
         return solution(hidden.point, 0.0, Status.MEAN_GAP_BUDGET, hidden.point.tied_bound)
-    found, crossing = line.cross(below=pca, above=hidden)
-    x, phi = crossing.at.x, crossing.at.point.bound + (1 - crossing.at.x) * scale * total
-    bound = (phi - (1 - x) * scale * max_mean_gap) / x if x else hidden.point.tied_bound
-    ends = crossing.below.point, crossing.above.point
-    return solution(found, x, Status.MEAN_GAP_BUDGET, bound, *ends)
+    crossing = line.cross(below=pca, above=hidden)
+    x = crossing.at.x
+    bound = hidden.point.tied_bound
+    if x:
+        phi = crossing.at.point.bound + (1 - x) * scale * total
+        bound = (phi - (1 - x) * scale * max_mean_gap) / x
+    return solution(crossing.found, x, Status.MEAN_GAP_BUDGET, bound, crossing.at.point)

@@ -136,8 +136,8 @@ def solve_welfare_of_two(spaces: Eigenspaces, problem: WelfareProblem) -> Soluti
     if below.value >= 0.0 or above.value <= 0.0:
         found = (below if below.value >= 0.0 else above).point
         return welfare.certified(found, found)
-    found, crossing = line.cross(below, above)
-    return welfare.certified(found, crossing.below.point, crossing.above.point)
+    crossing = line.cross(below, above)
+    return welfare.certified(crossing.found, crossing.at.point)
 
 
 @dataclass

@@ -94,10 +94,11 @@ def solve_minmax(spaces: Eigenspaces, criterion: Criterion) -> Solution:
             equal = excess <= spaces.rounding
             status = Status.GROUPS_EQUAL if equal else Status.ONE_GROUP_DECIDES
             return balance.solution(point, status, point.weights, balance.phi(point))
-    found, crossing = line.cross(below, above)
-    best, bound = crossing.at.point.weights, balance.phi(crossing.at.point)
-    ends = crossing.below.point, crossing.above.point
-    return balance.solution(found, Status.GROUPS_EQUAL, best, bound, *ends)
+    crossing = line.cross(below, above)
+    best = crossing.at.point
+    return balance.solution(
+        crossing.found, Status.GROUPS_EQUAL, best.weights, balance.phi(best), best
+    )
 
 
 def solve_worst(spaces: Spaces, criterion: Criterion, tol: float = 1e-9) -> Solution:

@@ -88,7 +88,7 @@ def solve_robust(spaces: Eigenspaces, problem: RobustProblem) -> Solution:
     if below.value >= 0.0 or above.value <= 0.0:
         parts = [(best_for_0, best_for_1, 0 if below.value >= 0.0 else 1)]
     else:
-        equal, _ = line.cross(below, above)
+        equal = line.cross(below, above).found
         parts = [(best_for_0, equal, 1), (equal, best_for_1, 0)]
     found, proof = _branch_and_bound(spaces, problem, parts)
     value = problem.measure(found.errors, spaces.shares)

@@ -43,8 +43,8 @@ def report_command(asked: Asked) -> None:
 def audit_command(asked: Asked) -> None:
     """Say whether PCA, or a model, short-changes a group.
 
-    Exit codes: 0 done, 2 wrong use. With --fail-above also 1 if a group is described worse than it
-    allows, and 3 if this cannot be judged.
+    Exit codes: 0 done, 2 wrong use. With --fail-above 0 says it is shown that no group is described
+    worse than it allows, 1 that a group is, 4 that neither is shown, 3 that nothing can be judged.
 
     For example:
       fairpca audit people.csv --group sex -r 3
@@ -55,9 +55,14 @@ def audit_command(asked: Asked) -> None:
         from fairpca.cli import work
 
         found, origin, _ = work.judge(asked, show)
-        code, line = work.compare(found, asked)
+        answer, line = work.compare(found, asked)
+        code = 0
+        gate = None
+        if answer is not None:
+            code = work.EXIT_CODES[answer.answer]
+            gate = opt.values(asked, opt.GATE) | {"exit_code": code}
+            gate |= {"answer": answer.answer.value, "rows_needed": answer.rows_needed}
         if "json" in paths:
-            gate = opt.values(asked, opt.GATE) | {"exit_code": code} if line else None
             figures = work.figures_as_json(found, origin, asked.with_rows, gate=gate)
             terminal.write_text(paths["json"], figures)
     silent = asked.quiet or asked.json == "-"

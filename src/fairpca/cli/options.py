@@ -145,12 +145,12 @@ JUDGED = [
     _column("--target-positive", "VALUE", "The value of --target that counts as chosen."),
 ]
 GATE = [
-    _start("--fail-above", _number(0, 1), "Exit with 1 if a group is worse by more; 0.1 is 10 %."),
+    _start("--fail-above", _number(0, 1), "Pass if no group is worse by more; 0.1 is 10 %."),
     _start(
         "--fail-on",
-        ["interval", "estimate"],
-        "Compare with the lower end of the interval, or with the bare figure.",
-        "interval",
+        ["unproven", "gap", "estimate"],
+        "Fail unless that is proven, if a gap is shown, or by the bare figure.",
+        "unproven",
     ),
 ]
 QUIET = _output("--quiet -q", "", "Print nothing but errors.")

@@ -24,9 +24,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairColumns, FairPCA, FairPCACV, GroupEraser, MinMaxPCA, audit, audit_model
+from fairpca._audit.gate import Answer, Gate, gate
 from fairpca._audit.record import AnyAudit, Audit, LeftOut, ModelAudit, group_name
 from fairpca._audit.refits import for_sizes
-from fairpca._audit.verdict import Case, gaps_of
+from fairpca._audit.verdict import Case
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.projection import encoder_of
 from fairpca._input.folds import FoldRule
@@ -46,7 +47,7 @@ from fairpca.report import Origin, sentences
 from fairpca.report.text import percent
 
 SCHEMA_VERSION = 2  # version of audit.schema.json, the format of --json
-EXCEEDED, CANNOT_JUDGE = 1, 3  # exit codes
+EXIT_CODES = {Answer.PASSES: 0, Answer.EXCEEDED: 1, Answer.CANNOT_JUDGE: 3, Answer.UNPROVEN: 4}
 
 _MOST_COLUMNS, _FEW_SUBSETS = 100, 5000  # so the page's section on columns takes seconds
 
@@ -171,26 +172,16 @@ def _scores(asked: Asked, prepared: Prepared) -> dict[str, Any]:
     return {"probes": asked.probes, "y": prepared.target, "pos_label": asked.target_positive}
 
 
-def compare(found: AnyAudit, gate: Asked) -> tuple[int, str]:
-    """The exit code, and one line that says what was compared with what."""
-    estimate = gate.fail_on == "estimate"
-    if gate.fail_above is None:
-        if estimate:
+def compare(found: AnyAudit, asked: Asked) -> tuple[Gate | None, str]:
+    """What the gate says, and one line about it."""
+    if asked.fail_above is None:
+        if asked.fail_on != "unproven":
             raise ValueError("--fail-on says what --fail-above compares with; pass both.")
-        return 0, ""
-    if found.verdict.case is Case.CANNOT_JUDGE:
-        return CANNOT_JUDGE, sentences.say(found).headline
-    by_share = found.verdict.by_share
-    gaps = gaps_of(found.groups, by_share)
-    compared = {label: gap.value if estimate else gap.low for label, gap in gaps.items()}
-    label = max(compared, key=lambda label: compared[label])
-    above = compared[label] > gate.fail_above
-    if isinstance(found, ModelAudit) and found.on_rows_fitted_to and not above:
-        return CANNOT_JUDGE, "This cannot be judged on the rows that the model was fitted to."
-    label = label if above else found.verdict.group
-    facts = {"audit": found, "gate": gate, "above": above, "label": label, "gap": gaps[label]}
-    line = fill("gate.txt", words=sentences, **facts)
-    return EXCEEDED if above else 0, line
+        return None, ""
+    ignored_below = asked.min_group_size if asked.small_groups == "ignore" else 0
+    answer = gate(found, asked.fail_above, asked.fail_on, ignored_below)
+    line = fill("gate.txt", words=sentences, audit=found, asked=asked, gate=answer)
+    return answer, line
 
 
 def figures_as_json(found: AnyAudit, origin: Origin, with_rows: bool, **more: Any) -> str:

@@ -5,6 +5,7 @@ sentences. Only the command line names its options: what to type comes from
 :class:`~fairpca.report.Origin`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +53,12 @@ def quoted_names(audit: AnyAudit) -> dict[Any, str]:
 def name(audit: AnyAudit, label: Any) -> str:
     """A group in a sentence."""
     return quoted_names(audit)[label]
+
+
+def some(audit: AnyAudit, labels: Sequence[Any]) -> str:
+    """The first few of several groups, and how many more there are."""
+    names = quoted_names(audit)
+    return in_a_row([names[label] for label in labels], _MOST_NAMED, "more groups")
 
 
 def full_name(audit: AnyAudit, label: Any) -> str:

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import nan
+from math import inf, nan
 
 import numpy as np
 from scipy.linalg import eigh
@@ -95,26 +95,19 @@ class Decomposition:
 class Eigenspaces(Spaces):
     """All ``U(w)`` of one rank, from matrices.
 
-    For two groups the decomposition of PCA and the latest one are kept. From these, this search
-    and later ones in the same spaces predict where on a line of weights the answer lies.
+    For two groups all eigenvectors are found, and the decompositions of PCA and of the latest
+    point are kept: they tell how fast the errors change with the weights.
 
-    ``precision`` is the accuracy that is good enough, relative to the largest trace; ``guess`` is
-    where on a line of weights the answer is expected.
+    ``place`` is where on a line of weights the last search ended; the next one begins there.
     """
 
-    predict_above = FEW_FEATURES  # with fewer features, predictions take no less time
-
-    def __init__(
-        self, operand: Operand, rank: int, precision: float = 0.0, guess: float | None = None
-    ) -> None:
+    def __init__(self, operand: Operand, rank: int, place: float = nan) -> None:
         super().__init__(operand, rank)
         self.matrices = operand.dense_matrices
-        self.guess = guess
-        self.kept: list[Decomposition] = []  # PCA's, and the latest one
-        self.predict = self.predict_above < self.n_features > rank
-        #: Differences between errors below this count as zero: noise of the arithmetic, or more
-        #: where a rough answer is good enough.
-        self.rounding = max(arithmetic_noise(self.n_features), precision) * float(self.traces.max())
+        self.place = place
+        self._kept: list[Decomposition] = []  # PCA's, and the latest one
+        #: Differences between errors below this count as zero: noise of the arithmetic.
+        self.rounding = arithmetic_noise(self.n_features) * float(self.traces.max())
 
     def top(self, weights: Array, tiebreak: Array | None = None) -> Point:
         """``U(w)``; among equally good subspaces the best for the weights ``tiebreak``."""
@@ -131,8 +124,33 @@ class Eigenspaces(Spaces):
         bound = float(weights @ self.traces - values.sum())
         point = Point(weights, basis, self.errors(basis), bound, tied_bound)
         if everything is not None:
-            self.kept = [*self.kept[:1], Decomposition(point, *everything)]
+            self._kept = [*self._kept[:1], Decomposition(point, *everything)]
         return point
+
+    def slopes(self, point: Point, direction: Array) -> Array | None:
+        """How fast the errors of two groups change as the weights of a point move in a direction.
+
+        Let ``M V = V diag(l)`` be the decomposition at the weights w, and ``N = V' M(v) V`` in its
+        coordinates for the direction v. To first order ``U(w + t v)`` keeps as much of M, and
+
+            tr U' M(v) U  grows by  2 t sum N_ij^2 / (l_i - l_j)
+
+        over the eigenvectors i that are kept and j that are left out. Both groups' matrices are
+        combinations of ``M(w)`` and ``M(v)``. None if the point's decomposition is not at hand, and
+        where eigenvalues i and j are equal.
+        """
+        decomposition = next((one for one in self._kept if one.point is point), None)
+        if decomposition is None:
+            return None
+        r, values, V = self.rank, decomposition.values, decomposition.vectors
+        N = V[:, r:].T @ (self.matrix(direction) @ V[:, :r])
+        gaps = values[:r] - values[r:, None]
+        if gaps.min(initial=inf) <= ROUNDED * np.abs(values).max():
+            return None
+        growth = 2.0 * float(np.vdot(N, N / gaps))
+        w = point.weights
+        determinant = w[0] * direction[1] - w[1] * direction[0]
+        return np.asarray(growth * np.array([w[1], -w[0]]) / determinant)
 
     def top_of_two(self, t: float) -> Point:
         """``U(w)`` for the weights t and 1 - t of two groups."""

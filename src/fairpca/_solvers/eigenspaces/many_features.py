@@ -1,24 +1,28 @@
-"""Eigenspaces of many features, found inside a small subspace that grows until it suffices.
+"""Eigenspaces found inside a small basis that grows until nothing is missing.
 
-Keep V (d x m, orthonormal) and ``C_g V``. Find eigenspaces of the small matrices ``V' C_g V``.
-Where one leaves a residual ``M(w) U - U (U' M(w) U)``, append the residual to V and repeat (block
-Davidson). Errors of subspaces inside V are exact at every stage, so parity holds exactly however
-early one stops; a residual e only leaves an optimality gap of order ``e^2``. Each round costs k
-products ``C_g V`` of r or 2r columns.
+Keep V (d x m, orthonormal) and ``C_g V``. Find eigenspaces of the small matrices ``V' C_g V``, and
+append to V what they lack; repeat. Errors of subspaces inside V are exact at every stage, so parity
+holds exactly however early one stops. There are two ways to grow:
 
-Small residuals prove that eigenvectors were found, not that they are the leading ones. Where there
-are matrices, Cholesky proves that at the end. Without matrices, the start is random: it has a part
-in every eigenvector, so that missing one is unlikely but not excluded.
+* :class:`GrowingBasis`, for very many features, appends the residuals ``M(w) U - U (U' M(w) U)``
+  that are too long (block Davidson). A residual e leaves an optimality gap of order ``e^2``. Each
+  round costs k products ``C_g V`` of r or 2r columns. Small residuals prove that eigenvectors were
+  found, not that they are the leading ones. Where there are matrices, Cholesky proves that at the
+  end. Without matrices, the start is random: it has a part in every eigenvector, so that missing
+  one is unlikely but not excluded.
+* :class:`LeadingBasis` appends the leading eigenvectors of ``M(w)`` itself, by LAPACK. Their
+  eigenvalues tell how much better a subspace outside V can be.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from math import inf
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from math import inf, nan
 
 import numpy as np
 
 from fairpca._moments.operand import Operand
-from fairpca._moments.tolerances import ROOT_EPS, TINY, arithmetic_noise
+from fairpca._moments.tolerances import ROOT_EPS, ROUNDED, TINY, arithmetic_noise
 from fairpca._problems.solution import Point, Solution
 from fairpca._solvers.eigenspaces.dense import (
     Eigenspaces,
@@ -29,34 +33,91 @@ from fairpca._solvers.eigenspaces.dense import (
 )
 from fairpca._typing import Array
 
-_ROUGH_START = 1e-3  # precision of the first search, as rough as the first basis
-_ROUGH_END = 1e-6  # finer searches are as exact as the arithmetic allows
 _OUTSIDE = 0.01  # a unit vector with less than this outside the basis adds only noise
 _LAST_PART = 0.4  # for this last share of the columns, each round must halve the residual
 _SPARE = 8  # columns beyond the rank in the first basis
+_MISSING = 1e-12  # share of the largest trace that a subspace outside the basis may be better by
 
 
-@dataclass(frozen=True)
-class _Round:
-    """The result of one search inside the basis."""
+class Basis(Spaces):
+    """A basis V of a part of all features, the groups' matrices inside it, and room to grow.
 
-    solution: Solution
-    points: Sequence[Point]  # the eigenspaces that it rests on
-    residuals: Array  # one row per vector of a point
-    lengths: Array  # lengths of the residuals, one row per point
-    scale: float  # norm of C
-    tolerance: float  # length below which residuals are good enough
+    Vectors of d numbers are rows here, which is the fastest way to append and to combine them. A
+    basis of more than ``room`` vectors is replaced by the eigenspaces found so far. ``place`` is
+    that of :class:`Eigenspaces`.
+    """
+
+    converged = True  # whether the last answer is proven
+
+    def __init__(self, operand: Operand, rank: int, room: int) -> None:
+        super().__init__(operand, rank)
+        k, d = len(self.shares), operand.n_features
+        self.place = nan
+        self._size = 0
+        self._V = np.empty((room, d))  # unused rows cost no memory
+        self._CV = np.empty((k, room, d))
+        self._H = np.zeros((k, 0, 0))
+
+    @abstractmethod
+    def solve(self, search: Callable[[Eigenspaces], Solution]) -> Solution:
+        """Run a search among all eigenspaces, inside the basis, until it lacks nothing."""
+
+    @property
+    def frame(self) -> Array:
+        """The basis, in columns."""
+        return self._V[: self._size].T
+
+    def _search(self, search: Callable[[Eigenspaces], Solution]) -> tuple[Solution, list[Point]]:
+        """A search inside the basis, and the points that its answer rests on."""
+        small = Eigenspaces(self.operand.inside(self._H), self.rank, self.place)
+        solution = search(small)
+        self.place = small.place
+        self.n_eigensolves += small.n_eigensolves
+        return solution, list({id(point): point for point in solution.rests_on}.values())
+
+    def _matrix_inside(self, weights: Array) -> Array:
+        """``V' M(w) V``."""
+        return np.asarray(np.tensordot(weights, self._H, axes=1))
+
+    def _expand(self, block: Array, points: Sequence[Point] = ()) -> bool:
+        """Append what is new in the block; False, with the basis unchanged, if nothing is.
+
+        Only as much is appended as fits. A full basis is first cut down to the points.
+        """
+        V = self._V[: self._size]
+        block = _orthonormalize(block)
+        block -= (block @ V.T) @ V  # twice is enough
+        block = _orthonormalize(block[np.linalg.norm(block, axis=1) > _OUTSIDE])
+        if not len(block):
+            return False
+        if self._size + len(block) > len(self._V):
+            self._cut_down(np.linalg.qr(np.hstack([point.basis for point in points]))[0].T)
+            block = block[: len(self._V) - self._size]
+        m = self._size
+        end = m + len(block)
+        products = self._CV[:, m:end].transpose(0, 2, 1)
+        products[:] = self.operand.products(block.T)
+        self._H = bordered(self._H, self._V[:m].T, block.T, products)
+        self._V[m:end] = block
+        self._size = end
+        return True
+
+    def _cut_down(self, Q: Array) -> None:
+        """Replace the basis by combinations of its vectors, one for each row of Q."""
+        self._V[: len(Q)] = Q @ self._V[: self._size]
+        for C_V in self._CV:
+            C_V[: len(Q)] = Q @ C_V[: self._size]
+        self._H = Q @ self._H @ Q.T
+        self._size = len(Q)
 
 
-class GrowingBasis(Spaces):
+class GrowingBasis(Basis):
     """A basis that grows by residuals, and the eigenspaces inside it.
 
     It gives up when it would multiply more than ``limit`` columns for one answer, or earlier when
-    it makes no progress: ``converged`` is False then, and also where Cholesky refutes the answer. A
-    basis of more than ``capacity`` columns is replaced by the eigenspaces found so far.
-
-    Vectors of d numbers are rows here, which is the fastest way to append and to combine them. The
-    columns of ``start`` are orthonormal and thought to be near the answer.
+    it makes no progress: ``converged`` is False then, and also where Cholesky refutes the answer.
+    The basis has at most ``capacity`` columns. Those of ``start`` are orthonormal and thought to be
+    near the answer.
     """
 
     def __init__(
@@ -67,73 +128,61 @@ class GrowingBasis(Spaces):
         capacity: float = inf,
         start: Array | None = None,
     ) -> None:
-        super().__init__(operand, rank)
-        self.limit, d = limit, operand.n_features
+        super().__init__(operand, rank, room=int(min(capacity, limit + 2 * (rank + _SPARE))))
+        self.limit = limit
         self.converged = False
-        room = int(min(capacity, limit + 2 * (rank + _SPARE)))
-        self._size = 0
-        self._V = np.empty((room, d))  # unused rows cost no memory
-        self._CV = np.empty((len(self.shares), room, d))
-        self._H = np.zeros((len(self.shares), 0, 0))
         self._random_start = start is None
         self._pca_is_proven = False
-        random = np.random.default_rng(0).standard_normal((min(d, rank + _SPARE), d))
-        self._expand(random if start is None else np.vstack([start.T, random[start.shape[1] :]]))
+        d = operand.n_features
+        first = np.random.default_rng(0).standard_normal((min(d, rank + _SPARE), d))
+        if start is not None:
+            first = np.vstack([start.T, first[start.shape[1] :]])
+        self._expand(first)
         self._expand(self._residual(self.shares, np.eye(self._size)))
 
-    def solve(
-        self, search: Callable[[Eigenspaces], Solution], guess: float | None = None
-    ) -> Solution:
+    def solve(self, search: Callable[[Eigenspaces], Solution]) -> Solution:
         """Run a search among all eigenspaces, as far as the limit allows.
 
-        Each round searches inside the basis, roughly at first, and appends the residuals that are
-        too long. The last round finds no such residual, is as exact as the arithmetic allows, and
-        overlooks no better eigenvector. The guess is that of :class:`Eigenspaces`.
+        Each round searches inside the basis and appends the residuals that are too long. The last
+        round finds no such residual, and overlooks no better eigenvector.
         """
-        precision = _ROUGH_START if guess is None else 0.0  # 0 is as good as the arithmetic
-        columns_left, longest_before = self.limit, inf
+        columns_left = self.limit
+        longest_before = inf
         while True:
-            found, frame = self._round(search, precision, guess), self._V[: self._size]
-            missing = found.residuals[found.lengths.ravel() > found.tolerance]
-            longest, guess = float(found.lengths.max()), found.solution.alpha
+            solution, points = self._search(search)
+            frame = self.frame
+            residuals = np.vstack([self._residual(point.weights, point.basis) for point in points])
+            lengths = np.linalg.norm(residuals, axis=1)
+            tolerance = self._tolerance(points)
+            missing = residuals[lengths > tolerance]
+            longest = float(lengths.max())
+            slow = longest > max(0.5 * longest_before, tolerance)
+            longest_before = longest
             columns_left -= len(missing)
-            slow = longest > max(0.5 * longest_before, found.tolerance)
             if columns_left < (_LAST_PART * self.limit if slow else 0):
-                columns_left = -1  # the limit will not suffice
-                if not precision:
-                    self.converged = self._random_start = False
-                    # The error of a sum of eigenvalues is at most the length of their residuals.
-                    return found.solution.lift(frame.T, float(found.lengths.sum(axis=1).max()))
-                precision = 0.0
-            elif self._expand(missing, found.points):
-                finer = min(precision, 0.1 * longest / found.scale)  # falls with the residuals
-                finer = finer if finer > _ROUGH_END else 0.0
-                longest_before, precision = longest if finer == precision else inf, finer
-            elif precision:
-                precision = 0.0
-            elif not self._expand(self._overlooked(found.points, found.tolerance), found.points):
-                self._random_start = False
-                self.converged = self._are_first(found.points)
-                return found.solution.lift(frame.T, 0.0)
+                self.converged = self._random_start = False
+                # The error of a sum of eigenvalues is at most the length of their residuals.
+                error = float(lengths.reshape(len(points), -1).sum(axis=1).max())
+                return solution.lift(frame, error)
+            if self._expand(missing, points):
+                continue
+            if self._expand(self._overlooked(points, tolerance), points):
+                continue
+            self._random_start = False
+            self.converged = self._are_first(points)
+            return solution.lift(frame, 0.0)
 
-    def _round(
-        self, search: Callable[[Eigenspaces], Solution], precision: float, guess: float | None
-    ) -> _Round:
-        """Search inside the basis, and see what its answer rests on."""
-        small = Eigenspaces(self.operand.inside(self._H), self.rank, precision, guess)
-        solution = search(small)
-        self.n_eigensolves += small.n_eigensolves
-        points = list({id(point): point for point in solution.rests_on}.values())
-        residuals = np.vstack([self._residual(point.weights, point.basis) for point in points])
-        lengths = np.linalg.norm(residuals, axis=1).reshape(len(points), -1)
+    def _tolerance(self, points: Sequence[Point]) -> float:
+        """The length below which residuals are good enough.
+
+        Where groups are much alike, M(w) may be far smaller than C.
+        """
         C = self._matrix_inside(self.shares)
         scale = max(float(np.linalg.norm(C)), TINY)
-        variance = min(float(values_within(C, point.basis)[0]) for point in points)
-        # Where groups are much alike, M(w) may be far smaller than C.
-        sizes = [float(np.linalg.norm(self._matrix_inside(p.weights))) for p in points]
-        noise = arithmetic_noise(self.n_features) * scale
-        tolerance = max(ROOT_EPS * min(variance, *sizes), noise)
-        return _Round(solution, points, residuals, lengths, scale, tolerance)
+        least = min(float(values_within(C, point.basis)[0]) for point in points)
+        for point in points:
+            least = min(least, float(np.linalg.norm(self._matrix_inside(point.weights))))
+        return max(ROOT_EPS * least, arithmetic_noise(self.n_features) * scale)
 
     def top(self, weights: Array, *, proven: bool = True) -> Point:
         """``U(w)``, found from what the basis holds already.
@@ -146,7 +195,8 @@ class GrowingBasis(Spaces):
         while True:
             H = self._matrix_inside(weights)
             values, U = top_eigenvectors(H, self.rank)
-            residual, frame = self._residual(weights, U), self._V[: self._size]
+            residual = self._residual(weights, U)
+            frame = self.frame
             lengths = np.linalg.norm(residual, axis=1)
             scale = max(float(np.linalg.norm(H)), TINY)
             tolerance = max(ROOT_EPS * values[-1], arithmetic_noise(self.n_features) * scale)
@@ -162,7 +212,7 @@ class GrowingBasis(Spaces):
                 break
         self._random_start = False
         unknown = 0.0 if self.converged else float(lengths.sum())
-        found = point.lift(frame.T, unknown)
+        found = point.lift(frame, unknown)
         if (
             not proven
             or self.operand.matrices is None
@@ -218,35 +268,66 @@ class GrowingBasis(Spaces):
             outside += (w * basis.T) @ C_V
         return outside
 
-    def _matrix_inside(self, weights: Array) -> Array:
-        """``V' M(w) V``."""
-        return np.asarray(np.tensordot(weights, self._H, axes=1))
 
-    def _expand(self, block: Array, points: Sequence[Point] = ()) -> bool:
-        """Append what is new in the block; False, with the basis unchanged, if nothing is.
+class LeadingBasis(Basis):
+    """A basis that grows by leading eigenvectors, and the eigenspaces inside it.
 
-        Only as much is appended as fits. A full basis is first cut down to the points.
+    It needs matrices. An answer that rests on weights w is proven by the leading eigenvalues of
+    ``M(w)``: no subspace outside the basis is better by more than they exceed those inside.
+    """
+
+    def __init__(self, operand: Operand, rank: int) -> None:
+        super().__init__(operand, rank, room=operand.n_features)
+        self._known: list[Array] = []  # weights whose leading eigenvectors the basis holds
+        self._append(self._leading(self.shares)[1])
+
+    def solve(self, search: Callable[[Eigenspaces], Solution]) -> Solution:
+        """Run a search among all eigenspaces.
+
+        Each round searches inside the basis and appends the leading eigenvectors for the weights
+        that the answer rests on.
         """
-        V = self._V[: self._size]
-        block = _orthonormalize(block)
-        block -= (block @ V.T) @ V  # twice is enough
-        block = _orthonormalize(block[np.linalg.norm(block, axis=1) > _OUTSIDE])
-        if not len(block):
-            return False
-        if self._size + len(block) > len(self._V):
-            Q = np.linalg.qr(np.hstack([point.basis for point in points]))[0].T
-            self._V[: len(Q)] = Q @ V
-            for C_V in self._CV:
-                C_V[: len(Q)] = Q @ C_V[: self._size]
-            self._H, self._size, self._random_start = Q @ self._H @ Q.T, len(Q), False
-            block = block[: len(self._V) - self._size]
-        m, end = self._size, self._size + len(block)
-        products = self._CV[:, m:end].transpose(0, 2, 1)
-        products[:] = self.operand.products(block.T)
-        self._H = bordered(self._H, self._V[:m].T, block.T, products)
-        self._V[m:end] = block
-        self._size = end
-        return True
+        enough = _MISSING * float(self.traces.max())
+        while True:
+            solution, points = self._search(search)
+            frame = self.frame
+            missing = 0.0
+            grown = False
+            for weights in self._new([point.weights for point in points]):
+                values, vectors = self._leading(weights)
+                inside, _ = top_eigenvectors(self._matrix_inside(weights), self.rank)
+                gain = float(values[: self.rank].sum() - inside.sum())
+                missing = max(missing, gain)
+                if gain > enough:
+                    grown = self._append(vectors) or grown
+            if not grown:
+                return solution.lift(frame, missing)
+
+    def top(self, weights: Array) -> Point:
+        """``U(w)``."""
+        values, vectors = self._leading(weights)
+        basis = vectors[:, : self.rank]
+        bound = float(weights @ self.traces - values[: self.rank].sum())
+        return Point(weights, basis, self.errors(basis), bound)
+
+    def _leading(self, weights: Array) -> tuple[Array, Array]:
+        """Some more leading eigenvalues and eigenvectors of ``M(w)`` than the rank."""
+        self.n_eigensolves += 1
+        self._known.append(weights)
+        M = np.tensordot(weights, self.operand.dense_matrices, axes=1)
+        return top_eigenvectors(M, min(self.rank + _SPARE, self.n_features))
+
+    def _new(self, weights: Sequence[Array]) -> Iterator[Array]:
+        """The weights whose leading eigenvectors are not in the basis."""
+        for one in weights:
+            if not any(np.allclose(one, known, rtol=ROUNDED, atol=0.0) for known in self._known):
+                yield one
+
+    def _append(self, vectors: Array) -> bool:
+        """Append what these vectors have outside the basis, however little it is."""
+        outside = vectors.T - (vectors.T @ self.frame) @ self.frame.T
+        lengths = np.linalg.norm(outside, axis=1)
+        return self._expand(outside[lengths > ROOT_EPS])
 
 
 class ThinSpaces(Spaces):

@@ -35,7 +35,7 @@ from fairpca._problems.solution import Objective, Point, Solution
 from fairpca._problems.status import Status
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
 from fairpca._solvers.two_groups.frontier import Frontier
-from fairpca._solvers.two_groups.root import Crossing, Line, Sample, between
+from fairpca._solvers.two_groups.root import Line, Sample, between
 from fairpca._typing import Array
 
 
@@ -72,10 +72,9 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
     if below.value > spaces.rounding:
         bound = below.point.bound
         return frontier.solution(below.point, 0.0, Status.INFEASIBLE, "disparity", bound)
-    point, crossing = line.cross(below, above)
-    ends = (crossing.below.point, crossing.above.point) if crossing.below.x else ()
-    binding = limits.tightest(point.errors, *without)[1]
-    return limits.certify(point, crossing.at, binding, *ends)
+    crossing = line.cross(below, above)
+    binding = limits.tightest(crossing.found.errors, *without)[1]
+    return limits.certify(crossing.found, crossing.at, binding, crossing.at.point)
 
 
 class Limits:
@@ -117,14 +116,14 @@ class Limits:
         """
         frontier, alpha, without = self.frontier, start.x, (used_up, Status.CAPPED)
 
-        def slack(errors: Array) -> float:
+        def slack(_: float, errors: Array) -> float:
             return self.tightest(errors, *without)[0]
 
         fairest = frontier.at(alpha, fairest=True)
-        below = Sample(alpha, slack(fairest.errors), fairest)
+        below = Sample(alpha, slack(alpha, fairest.errors), fairest)
         if below.value >= 0:
             return frontier.solution(fairest, alpha, used_up, "disparity", fairest.tied_bound)
-        point = between(frontier.spaces, Crossing(below, start, start), slack)
+        point = between(frontier.spaces, below, start, start, slack)
         binding = self.tightest(point.errors, *without)[1]
         return self.certify(point, start, binding, start.point, fairest)
 

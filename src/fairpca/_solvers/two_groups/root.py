@@ -5,130 +5,135 @@ is monotone in x is zero at a root, or changes sign where U jumps: the r-th and 
 of ``M(w(x))`` meet there, and every subspace on the shortest path between both sides is optimal for
 that x. One of them has zero slack.
 
-The bracket around the root is shrunk by inverse quadratic interpolation where that is safe, and by
-bisection (Chandrupatla 1997). scipy's version will not do, because the function may jump over zero.
-With many features, where a decomposition takes longer than a few products, each decomposition also
-predicts where the root lies, and two are enough: corrections to the second one lead to the root
-(:mod:`fairpca._solvers.eigenspaces.root_prediction`).
+The search keeps a bracket: one sample on each side of zero. It takes three kinds of step.
+
+*Newton.* A decomposition gives the slope of the slack. The step goes a little too far, so that the
+next sample lies on the other side and both sides close in on the root.
+
+*Tangents.* ``phi(x) = min_U w(x) @ R(U)`` is the lower envelope of lines, one for each projection.
+The lines of both sides meet at some x. Where U jumps, they meet on the envelope itself.
+
+*Bisection*, after a step of each of the other kinds that gained little.
+
+The search ends on the shortest path between the eigenspaces of the two sides. The subspace of zero
+slack on it is accepted if its errors attain the bound of one side, up to rounding. At a jump they
+do so exactly; elsewhere they exceed it by the square of a distance that Newton's method shrinks.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from math import isnan, nan
+from math import isfinite, isnan, nan
 
 import numpy as np
 from scipy.optimize import brentq
 
-from fairpca._moments.tolerances import EPS, NEGLIGIBLE, ROUNDED
+from fairpca._moments.tolerances import EPS, KEPT, NEGLIGIBLE
 from fairpca._problems.solution import Point
 from fairpca._solvers.eigenspaces.dense import Eigenspaces
-from fairpca._solvers.eigenspaces.root_prediction import RootPrediction, Slack
 from fairpca._typing import Array
+
+_OVERSHOOT = 1e-3  # share of a Newton step by which it goes too far
+_HEADWAY = 0.25  # a step has gained if the slack fell below this share of what it was
+_ONE_SIDED_STEPS = 8  # Newton steps on one side of the root before the end of the line is tried
+_DIFFERENCE = 1e-6  # step along the line over which a smooth slack is linear
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A function value, and whatever was computed on the way to it."""
+    """The slack at one place of the line, its slope there, and the optimal projection."""
 
     x: float
     value: float
     point: Point
-    prediction: RootPrediction | None = None
+    slope: float = nan  # NaN where the decomposition does not tell
 
     @property
-    def predicted(self) -> float:
-        """Where the root is predicted to lie; NaN if there is no prediction."""
-        return nan if self.prediction is None else self.x + self.prediction.predicted
+    def newton(self) -> float:
+        """Just beyond the root of the tangent to the slack; NaN without a slope."""
+        if not isfinite(self.slope) or self.slope == 0.0:
+            return nan
+        return self.x - (1.0 + _OVERSHOOT) * self.value / self.slope
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """The root: ``below.value <= 0 <= above.value``, and ``at`` the best known place of it.
+    """The projection of zero slack, and where it was found.
 
-    All three are the same sample when its value is zero to rounding. Otherwise the function jumps
-    there: ``below`` and ``above`` are the two sides of the jump.
+    ``below.value <= 0 <= above.value``, and the bound of ``at``, one of the two, proves how good
+    ``found`` is. All three samples are the same if the slack of one is zero to rounding.
     """
 
     below: Sample
     above: Sample
     at: Sample
+    found: Point
 
 
-def find_crossing(
-    evaluate: Callable[[float], Sample],
-    below: Sample,
-    above: Sample,
-    ftol: float,
-    find_jump: Callable[[Sample, Sample], tuple[Sample, bool] | None] | None = None,
-    guess: float | None = None,
-) -> Crossing:
-    """Shrink a bracket by predictions of the root, by interpolation, and by bisection.
+@dataclass
+class Bracket:
+    """The state of a search: a sample on each side of zero, and what the last steps gained."""
 
-    The function is monotone between its ends ``below`` and ``above`` zero, either of which may be
-    the left one. The search begins at the ``guess``, if that is inside. It ends at a value within
-    ``ftol`` of zero, at a proven jump, or where the bracket cannot shrink any more.
+    below: Sample
+    above: Sample
+    latest: Sample
+    failures: int = 0  # steps in a row that gained little
 
-    ``find_jump`` is asked instead of every other bisection: given the bracket, it returns a sample
-    strictly inside and whether a jump at it is proven, or None. It saves bisecting down to
-    rounding.
-    """
-    for end in (below, above):
-        if abs(end.value) <= ftol:
-            return Crossing(end, end, end)
-    if not below.value < 0 < above.value:
-        raise ValueError(
-            f"the values {below.value} and {above.value} at the ends of the bracket do not lie "
-            "on the two sides of zero."
-        )
-    latest, opposite = (above, below) if above.value < -below.value else (below, above)
-    before: Sample | None = None  # the sample that the latest one replaced
-    slow = asked = False  # the last step made no headway; the last step asked for a jump
-    width = abs(above.x - below.x)  # roots at zero are found to rounding of this
-    while True:
-        low, high = (latest, opposite) if latest.value < 0 else (opposite, latest)
-        left, right = min(low.x, high.x), max(low.x, high.x)
-        x, guess = nan if guess is None else guess, None
-        if not left < x < right and not slow:
-            x = latest.predicted
-            x = x if left < x < right else _interpolated(latest, opposite, before)
-        bisect = not left < x < right
-        jump = find_jump(low, high) if bisect and not asked and find_jump is not None else None
-        asked = jump is not None
-        if jump is not None:
-            sample, proven = jump
-            if proven:
-                return Crossing(low, high, sample)
+    @classmethod
+    def between(cls, below: Sample, above: Sample) -> "Bracket":
+        """The bracket of two samples; an error if they do not lie on the two sides of zero."""
+        if not below.value < 0 < above.value:
+            raise ValueError(
+                f"the values {below.value} and {above.value} at the ends of the bracket do not lie "
+                "on the two sides of zero."
+            )
+        nearer = below if -below.value < above.value else above
+        return cls(below, above, nearer)
+
+    @property
+    def opposite(self) -> Sample:
+        """The sample on the other side of the latest one."""
+        return self.above if self.latest is self.below else self.below
+
+    def holds(self, x: float) -> bool:
+        """Whether x lies strictly inside."""
+        low, high = sorted((self.below.x, self.above.x))
+        return low < x < high
+
+    def add(self, sample: Sample) -> None:
+        """Replace the sample on the same side of zero."""
+        before = min(-self.below.value, self.above.value)
+        if sample.value < 0:
+            self.below = sample
         else:
-            x = 0.5 * (low.x + high.x) if bisect else x
-            size = max(width, 2 * abs(left), 2 * abs(right))
-            if x in (left, right) or right - left <= EPS * size:
-                return Crossing(low, high, high)
-            sample = evaluate(x)
-        if abs(sample.value) <= ftol:
-            return Crossing(sample, sample, sample)
-        no_headway = not abs(sample.value) < 0.5 * min(-low.value, high.value)
-        slow = no_headway and (asked or not bisect)
-        if (sample.value < 0) == (latest.value < 0):
-            before = latest
-        else:
-            before, opposite = opposite, latest
-        latest = sample
+            self.above = sample
+        self.latest = sample
+        gained = abs(sample.value) < _HEADWAY * before
+        self.failures = 0 if gained else self.failures + 1
+
+    def next_place(self) -> float:
+        """Where the next sample is taken; not inside if the bracket cannot shrink any more."""
+        kind = self.failures % 3
+        if kind == 0:
+            for sample in (self.latest, self.opposite):
+                if self.holds(sample.newton):
+                    return sample.newton
+        if kind <= 1:
+            x = where_tangents_meet(self.below, self.above)
+            if self.holds(x):
+                self.failures += 1 - kind  # if this gains little, bisection follows
+                return x
+        self.failures += 2 - kind
+        return 0.5 * (self.below.x + self.above.x)
 
 
-def _interpolated(latest: Sample, opposite: Sample, before: Sample | None) -> float:
-    """The root by inverse quadratic interpolation; NaN where that is not safe."""
-    if before is None or before.value in (latest.value, opposite.value):
+def where_tangents_meet(below: Sample, above: Sample) -> float:
+    """Where the projections of both sides have the same weighted error; NaN if nowhere."""
+    change = below.point.errors - above.point.errors
+    at_below = float(below.point.weights @ change)
+    at_above = float(above.point.weights @ change)
+    if at_below == at_above:
         return nan
-    x1, x2, x3 = latest.x, opposite.x, before.x
-    f1, f2, f3 = latest.value, opposite.value, before.value
-    xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
-    if not (phi**2 < xi and (1 - phi) ** 2 < 1 - xi):
-        return nan
-    t = f1 * f3 / ((f2 - f1) * (f2 - f3))
-    t += (x3 - x1) / (x2 - x1) * f1 * f2 / ((f3 - f1) * (f3 - f2))
-    least = EPS * max(abs(x1), abs(x2)) / abs(x2 - x1)
-    return x1 + min(max(t, least), 1 - least) * (x2 - x1)
+    return below.x + at_below / (at_below - at_above) * (above.x - below.x)
 
 
 @dataclass(frozen=True)
@@ -143,112 +148,113 @@ class Line:
     ends: tuple[float, float] = (0.0, 1.0)
 
     def sample(self, x: float, point: Point | None = None) -> Sample:
-        """The slack of ``U(x)``, or of a given point, and what its decomposition predicts."""
-        point = self.at(x) if point is None else point
+        """The slack of ``U(x)``, or of a given point, and its slope."""
+        if point is None:
+            point = self.at(x)
         value = self.slack(x, point.errors)
-        kept = self.spaces.kept if self.spaces.predict else []
-        decomposition = next((one for one in kept if one.point is point), None)
-        if decomposition is None:
+        slopes = self.spaces.slopes(point, self.direction)
+        if slopes is None:
             return Sample(x, value, point)
-        reach = self.ends[0] - x, self.ends[1] - x
-        slack = Slack(lambda t, errors: self.slack(x + t, errors), self.spaces.rounding, reach)
-        prediction = RootPrediction(self.spaces, decomposition, self.direction, slack)
-        return Sample(x, value, point, prediction)
-
-    def _from_before(self, above: Sample) -> Sample | None:
-        """A sample from the latest decomposition of an earlier search, if it lies on this line."""
-        latest = self.spaces.kept[-1].point if self.spaces.kept else above.point
-        if latest is above.point:
-            return None
-        change, d = latest.weights - above.point.weights, self.direction
-        t = float(change @ d / (d @ d))
-        if not np.allclose(change, t * d, rtol=0.0, atol=ROUNDED * float(np.abs(d).max())):
-            return None
-        return self._corrected(self.sample(above.x + t, latest), (self.ends[0], above.x))
-
-    def _corrected(self, sample: Sample, ends: tuple[float, float]) -> Sample:
-        """The root between the ends if corrections to a sample lead to it, else the sample."""
-        root = None if sample.prediction is None else sample.prediction.root()
-        if root is None:
-            return sample
-        x, point = sample.x + root[0], root[1]
-        beside = NEGLIGIBLE * abs(ends[1] - ends[0])
-        inside = min(ends) + beside < x < max(ends) - beside
-        return Sample(x, self.slack(x, point.errors), point) if inside else sample
+        step = _DIFFERENCE if x + _DIFFERENCE < self.ends[1] else -_DIFFERENCE
+        ahead = self.slack(x + step, point.errors + step * slopes)
+        return Sample(x, value, point, (ahead - value) / step)
 
     def approach(self, above: Sample) -> tuple[Sample, Sample]:
-        """Walk from a positive slack to one that is not, or to the end; the last two samples.
-
-        Where neither a guess nor a prediction tells where to look, the end is next.
-        """
-        end, rounding = self.ends[0], self.spaces.rounding
-        x = nan if self.spaces.guess is None else self.spaces.guess
-        known = self._from_before(above) if self.spaces.predict else None
-        if known is not None:
-            if end < known.x < above.x and abs(known.value) <= rounding:
-                return above, known
-            x = x if isnan(known.predicted) else known.predicted
-        for _ in range(8):  # after eight steps on one side of the root, try the end
+        """Walk from a positive slack to one that is not, or to the end; the last two samples."""
+        end = self.ends[0]
+        x = self.spaces.place
+        for _ in range(_ONE_SIDED_STEPS):
             if not end < x < above.x:
-                x = above.predicted
+                x = above.newton
             if not end + NEGLIGIBLE * (above.x - end) < x < above.x:
                 break  # nearer to the end, rounding would decide between tied subspaces
-            before, sample = above, self._corrected(self.sample(x), (end, above.x))
-            if sample.value <= rounding:
+            sample = self.sample(x)
+            if sample.value <= self.spaces.rounding:
                 return above, sample
-            above, x = sample, nan
-            if sample.value > 0.5 * before.value:
+            gained = sample.value < 0.5 * above.value
+            above = sample
+            x = nan
+            if not gained:
                 break
         return above, self.sample(end)
 
-    def cross(self, below: Sample, above: Sample) -> tuple[Point, Crossing]:
-        """Find the projection of zero slack between two ends, and the root it was found at.
+    def cross(self, below: Sample, above: Sample) -> Crossing:
+        """Find the projection of zero slack between two samples."""
+        crossing = self._search(below, above)
+        self.spaces.place = crossing.at.x
+        return crossing
 
-        At a jump, the projection lies on the path between both sides, and rests on the ends of the
-        crossing.
-        """
-        spaces, ends = self.spaces, (below.x, above.x)
-        crossing = find_crossing(
-            lambda x: self._corrected(self.sample(x), ends),
-            below,
-            above,
-            spaces.rounding,
-            self._jump,
-            spaces.guess,
-        )
-        if crossing.below is crossing.above:
-            return crossing.at.point, crossing
-        return between(spaces, crossing, partial(self.slack, crossing.at.x)), crossing
+    def _search(self, below: Sample, above: Sample) -> Crossing:
+        ftol = self.spaces.rounding
+        for end in (below, above):
+            if abs(end.value) <= ftol:
+                return Crossing(end, end, end, end.point)
+        bracket = Bracket.between(below, above)
+        width = abs(above.x - below.x)
+        x = self.spaces.place
+        while True:
+            if not bracket.holds(x):
+                x = bracket.next_place()
+            below, above = bracket.below, bracket.above
+            size = max(width, 2 * abs(below.x), 2 * abs(above.x))
+            if not bracket.holds(x) or abs(above.x - below.x) <= EPS * size:
+                return Crossing(below, above, above, self.between(below, above, above))
+            sample = self.sample(x)
+            if abs(sample.value) <= ftol:
+                return Crossing(sample, sample, sample, sample.point)
+            bracket.add(sample)
+            crossing = self.meet(bracket.below, bracket.above)
+            if crossing is not None:
+                return crossing
+            x = nan
 
-    def _jump(self, low: Sample, high: Sample) -> tuple[Sample, bool] | None:
-        """A sample inside, and whether U jumps there.
-
-        ``min_U w(x) @ R`` is the lower envelope of lines in x, one per projection. Where the lines
-        of both ends meet on the envelope itself, both ends are optimal and U jumps there.
-        """
-        change = low.point.errors - high.point.errors
-        at_low, at_high = (float(end.point.weights @ change) for end in (low, high))
-        x = low.x + at_low / (at_low - at_high) * (high.x - low.x) if at_low != at_high else nan
-        if not min(low.x, high.x) < x < max(low.x, high.x):
+    def meet(self, below: Sample, above: Sample) -> Crossing | None:
+        """The subspace of zero slack on the path between both sides, if it is good enough."""
+        whole = above.value - below.value
+        allowed = KEPT * self.spaces.rounding
+        estimates = []
+        for near, far in ((below, above), (above, below)):
+            excess = float(near.point.weights @ far.point.errors) - near.point.bound
+            estimates.append((near.value / whole) ** 2 * excess)
+        if min(estimates) > allowed:
             return None
-        middle = self.sample(x)
-        worse = max(float(middle.point.weights @ end.point.errors) for end in (low, high))
-        crosses = self.slack(x, low.point.errors) < 0 < self.slack(x, high.point.errors)
-        if crosses and worse - middle.point.bound <= self.spaces.rounding:
-            return middle, True
-        return self._corrected(middle, (low.x, high.x)), False
+        at = below if estimates[0] <= estimates[1] else above
+        found = self.between(below, above, at)
+        if float(at.point.weights @ found.errors) - at.point.bound > allowed:
+            return None
+        return Crossing(below, above, at, found)
+
+    def between(self, below: Sample, above: Sample, at: Sample) -> Point:
+        """The subspace of zero slack between both sides, with the weights and the bound of one."""
+        return between(self.spaces, below, above, at, self.slack)
 
 
-def between(spaces: Eigenspaces, crossing: Crossing, slack: Callable[[Array], float]) -> Point:
-    """The point of zero slack between the two sides of a jump."""
-    path = SubspacePath(spaces, crossing.below.point.basis, crossing.above.point.basis)
-    if slack(path.errors(0.0)) < 0 < slack(path.errors(1.0)):
-        s = brentq(lambda s: slack(path.errors(s)), 0.0, 1.0, xtol=1e-16, rtol=1e-15)
+def between(
+    spaces: Eigenspaces,
+    below: Sample,
+    above: Sample,
+    at: Sample,
+    slack: Callable[[float, Array], float],
+) -> Point:
+    """The subspace of zero slack on the path between two samples, with the bound of a third."""
+    path = SubspacePath(spaces, below.point.basis, above.point.basis)
+
+    # Where U jumps the root is at the third sample; elsewhere it is a last Newton step away.
+    x = at.x if isnan(at.newton) else at.x - at.value / at.slope
+    low, high = sorted((below.x, above.x))
+    x = min(max(x, low), high)
+
+    def slack_on_path(s: float) -> float:
+        return slack(x, path.errors(s))
+
+    if slack_on_path(0.0) < 0 < slack_on_path(1.0):
+        s = brentq(slack_on_path, 0.0, 1.0, xtol=1e-16, rtol=1e-15)
         basis = path.basis(s)
-        return replace(crossing.at.point, basis=basis, errors=spaces.errors(basis))
-    # No change of sign: one end has no slack, to rounding, and it may be the one below.
-    below, above = crossing.below.point, crossing.above.point
-    return below if abs(slack(below.errors)) <= spaces.rounding else above
+        return replace(at.point, basis=basis, errors=spaces.errors(basis))
+    # No sign change: the slack is zero to rounding at one end; return that end.
+    if abs(slack(x, below.point.errors)) <= spaces.rounding:
+        return below.point
+    return above.point
 
 
 class SubspacePath:
