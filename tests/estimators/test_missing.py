@@ -83,9 +83,11 @@ def test_rows_are_completed_by_what_is_expected(estimator):
         lost = np.isnan(row)
         if lost.any():
             seen = ~lost
-            row[lost] = m[lost] + C[np.ix_(lost, seen)] @ np.linalg.lstsq(
-                C[np.ix_(seen, seen)], row[seen] - m[seen], rcond=None
-            )[0]
+            row[lost] = (
+                m[lost]
+                + C[np.ix_(lost, seen)]
+                @ np.linalg.lstsq(C[np.ix_(seen, seen)], row[seen] - m[seen], rcond=None)[0]
+            )
     np.testing.assert_allclose(
         fitted.transform(rows), fitted.transform(expected), rtol=1e-6, atol=1e-8
     )

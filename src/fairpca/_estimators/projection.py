@@ -16,12 +16,7 @@ from sklearn.utils.validation import check_array
 
 from fairpca._estimators.transformer import Transformer
 from fairpca._input.device import DeviceRows, is_dask, is_device_array, on_host
-from fairpca._input.rows import (
-    as_rows,
-    dense_blocks,
-    refuse_unusable_numbers,
-    refusing_overflow,
-)
+from fairpca._input.rows import as_rows, dense_blocks, refuse_unusable_numbers, refusing_overflow
 from fairpca._input.stream import is_stream, map_stream, without_named
 from fairpca._moments.tolerances import EPS
 from fairpca._typing import Array
