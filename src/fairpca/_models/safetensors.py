@@ -254,6 +254,8 @@ def _fault(model: Estimator, attributes: Json) -> str | None:
         return f"feature_names_in_ must be a list of {d} names"
     sizes = {"d": d, "k": len(groups)} | ({} if r is None else {"r": r})
     fill = {"fill": "d"} if "fill" in attributes else {}
+    if model.missing == "available":
+        fill |= {"covariance_": "dd", "clipped_variance_": "k"}
     for name, axes in (model._saved_shapes | fill).items():
         value = attributes.get(name)
         if value is None:
