@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_array, validate_data
 
+from fairpca._estimators.fitted import ProjectionRecord
 from fairpca._estimators.transformer import Transformer
 from fairpca._input.device import DeviceRows, is_dask, is_device_array, on_host
 from fairpca._input.rows import (
@@ -28,16 +29,9 @@ from fairpca._moments.tolerances import EPS
 from fairpca._typing import Array
 
 
-class Projection(ClassNamePrefixFeaturesOutMixin, Transformer):  # type: ignore[misc]
+class Projection(ClassNamePrefixFeaturesOutMixin, Transformer, ProjectionRecord):  # type: ignore[misc]
     """Methods that need orthonormal ``components_``, a ``mean_`` and a ``scale_``."""
 
-    components_: Array
-    mean_: Array
-    scale_: Array
-    explained_variance_: Array
-    n_components_: int
-    n_features_in_: int
-    n_samples_: int
     standardize: bool
     whiten: bool
     relative_errors: bool
