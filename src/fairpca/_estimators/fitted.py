@@ -103,7 +103,7 @@ def labels(axes: str) -> Kind:
     return Kind("a list of labels", _is_labels, axes, stored="labels")
 
 
-def in_memory(words: str) -> Kind:
+def never_saved(words: str) -> Kind:
     """What a model file leaves out."""
     return Kind(words, lambda value: False, stored="never", optional=True)
 
@@ -190,7 +190,7 @@ class GroupRecord:
     small_groups_: Annotated[list[Label], Kind("a list of labels", _is_labels)]
     mean_: ByFeature
     scale_: Annotated[Array, _POSITIVE]
-    moments_: Annotated[GroupMoments, in_memory("moments")]
+    moments_: Annotated[GroupMoments, never_saved("moments")]
 
 
 class ProjectionRecord(GroupRecord):

@@ -52,7 +52,7 @@ class RobustFairPCA(FairProjection, RobustRecord):
     ----------
     robust_error_ : float
         The objective.
-    group_robust_errors_ : ndarray of shape (2,)
+    group_robust_errors_ : ndarray of shape (k,)
         ``S_g``, in the order of ``groups_``.
     duality_gap_ : float
         How far the objective can be from the least possible one: zero up to rounding.

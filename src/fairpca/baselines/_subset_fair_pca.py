@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, get_args
 import numpy as np
 
 from fairpca._estimators.base import FairProjection
-from fairpca._estimators.fitted import PLACES, ProjectionRecord, in_memory
+from fairpca._estimators.fitted import PLACES, ProjectionRecord, never_saved
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.solution import Solution
@@ -21,7 +21,7 @@ class SubsetRecord(ProjectionRecord):
     """Of :class:`SubsetFairPCA`."""
 
     subset_: Annotated[Codes, PLACES]
-    front_: Annotated[Front, in_memory("a front")]
+    front_: Annotated[Front, never_saved("a front")]
 
 
 @dataclass(eq=False, repr=False)
