@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pytest
 from helpers.data import make_groups
-from helpers.inside import record_of
+from helpers.inside import declared_by, record_of
 from helpers.model_files import rewrite
 from sklearn.base import clone
 
@@ -35,6 +35,7 @@ FITS = [
     (FairPCA(2), TWO),
     (FairPCA(2, order="fair"), TWO),
     (FairPCA(2, solver="golden", constraint="parity"), TWO),
+    (FairPCA(2, missing="available"), TWO),
     (FairPCA(2), THREE),
     (FairPCA(2, max_disparity=0.1), THREE),
     (FairPCACV(2, cv=3), TWO),
@@ -62,7 +63,7 @@ def fitted(estimator, data):
 @pytest.mark.parametrize(("estimator", "data"), FITS)
 def test_a_fit_publishes_what_is_declared(estimator, data):
     fair = fitted(estimator, data)
-    declared = record_of(type(fair))
+    declared = record_of(fair)
     published = {name for name in vars(fair) if name.endswith("_")}
     assert published <= declared.keys(), "declare it in fairpca/_estimators/fitted.py"
     assert {name for name, kind in declared.items() if not kind.optional} <= published
@@ -76,7 +77,7 @@ def test_a_file_holds_the_whole_record_and_nothing_else(estimator, data, tmp_pat
     fair = fitted(estimator, data)
     fair.save(tmp_path / "m")
     again = load_model(tmp_path / "m")
-    declared = record_of(type(fair))
+    declared = record_of(fair)
     for name, kind in declared.items():
         if kind.stored == "never":
             assert not hasattr(again, name)
@@ -140,7 +141,7 @@ ESTIMATORS = {type(estimator) for estimator, _ in FITS}
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda kind: kind.__name__)
 def test_the_docstring_lists_what_is_declared(estimator):
-    declared = record_of(estimator)
+    declared = declared_by(estimator)
     listed = dict(documented(estimator))
     for name, axes in listed.items():
         if not isinstance(getattr(estimator, name, None), property):

@@ -33,10 +33,10 @@ from fairpca._input.checks import (
 from fairpca._input.device import is_dask
 from fairpca._input.labels import classes_in, encode_few_groups, refuse_counts
 from fairpca._input.rows import as_rows
-from fairpca._input.stream import Input, Stream, in_memory, open_input
+from fairpca._input.stream import Input, Stream, in_memory, open_input, with_missing
 from fairpca._linear_map import with_signs
 from fairpca._moments.group_differences import Notion
-from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.group_moments import GroupMoments, Missing
 from fairpca._moments.implicit import Moments, learn
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups, settle_small_groups
@@ -63,6 +63,14 @@ class AnyGroups:
     small_groups: SmallGroups = "error"
 
 
+@dataclass(eq=False, repr=False)
+class AvailableCases:
+    """The parameter of the estimators that take rows with missing values."""
+
+    _: KW_ONLY
+    missing: Missing = "error"
+
+
 class GroupEstimator(BaseEstimator, GroupRecord, Generic[Result]):  # type: ignore[misc]
     """Base of all estimators, which fit to the moments of groups.
 
@@ -78,6 +86,7 @@ class GroupEstimator(BaseEstimator, GroupRecord, Generic[Result]):  # type: igno
         "relative_errors": ["boolean"],
         "min_group_size": [Interval(Integral, 1, None, closed="left")],
         "small_groups": [StrOptions({"error", "merge", "ignore"})],
+        "missing": [StrOptions(set(get_args(Missing)))],
         "notion": [StrOptions(set(get_args(Notion)))],
         "pos_label": [object],
         "random_state": ["random_state"],
@@ -87,6 +96,7 @@ class GroupEstimator(BaseEstimator, GroupRecord, Generic[Result]):  # type: igno
     # For estimators of two groups, which do not have these parameters.
     min_group_size: int = 1
     small_groups: SmallGroups = "error"
+    missing: Missing = "error"  # for estimators without this parameter
 
     _named: tuple[str, ...] = ()  # columns of X that arguments of ``fit`` named
     _lacking: str = ""  # why the rows that ``partial_fit`` has seen do not allow a fit yet
@@ -136,7 +146,7 @@ class GroupEstimator(BaseEstimator, GroupRecord, Generic[Result]):  # type: igno
             settled = self._settle(moments)
             named: tuple[str, ...] = ()
         else:
-            opened = open_input(X, sensitive_features, sample_weight, y, units)
+            opened = self._opened(X, sensitive_features, sample_weight, y, units)
             moments, settled = self._learn(self._rows_of("fit", opened))
             X = opened.X
             named = opened.named
@@ -175,7 +185,7 @@ class GroupEstimator(BaseEstimator, GroupRecord, Generic[Result]):  # type: igno
                 "features at once) and cannot be updated; call fit, or partial_fit on a new object."
             )
         fitted = self._unfitted()
-        opened = open_input(X, sensitive_features, sample_weight, y, units)
+        opened = self._opened(X, sensitive_features, sample_weight, y, units)
         if not first:
             fitted._copy_columns(self)
             if not (is_dask(opened.X) or isinstance(opened.X, Stream)):  # compared when merged
@@ -247,6 +257,10 @@ class GroupEstimator(BaseEstimator, GroupRecord, Generic[Result]):  # type: igno
 
     # -- learning ----------------------------------------------------------------------------------
 
+    def _opened(self, *given: Any) -> Input:
+        """What the arguments of ``fit`` hold."""
+        return with_missing(open_input(*given), self.missing)
+
     def _rows_of(self, method: str, given: Input) -> Input:
         """Rows and coded groups; streams and dask collections are left as they are."""
         groups = given.sensitive_features
@@ -283,6 +297,13 @@ class GroupEstimator(BaseEstimator, GroupRecord, Generic[Result]):  # type: igno
         compared = settled.moments.groups[settled.compared].tolist()
         check_several_groups(compared, int(moments.counts.sum()), self._otherwise)
         self._check_groups(settled)
+        if settled.moments.has_missing and self.missing == "error":
+            raise ValueError(
+                f"these moments are of rows with missing values, which this {type(self).__name__} "
+                "does not take; fit to complete rows, or pass missing='available' to FairPCA, "
+                "FairPCACV, MinMaxPCA, WelfarePCA or FairColumns."
+            )
+        settled.moments.refuse_rare_pairs(settled.compared)
         return settled.standardized() if self.standardize else settled
 
     def _prepared(self, moments: GroupMoments, y: Any) -> GroupMoments:
@@ -327,6 +348,9 @@ class GroupEstimator(BaseEstimator, GroupRecord, Generic[Result]):  # type: igno
         fitted.group_sizes_ = known.counts
         fitted.n_samples_ = int(known.counts.sum())
         fitted.small_groups_ = settled.small
+        if self.missing == "available":
+            fitted.covariance_ = settled.covariance
+            fitted.clipped_variance_ = known.clipped_variance
         fitted._set_result(settled, result)
         self.__dict__ = fitted.__dict__
         self._warn(settled, result)
@@ -352,6 +376,7 @@ class GroupEstimator(BaseEstimator, GroupRecord, Generic[Result]):  # type: igno
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing == "available"
         return tags
 
 

@@ -37,6 +37,7 @@ class Kind:
     below: str = ""  # the axis that the values count along, from 0
     stored: Literal["array", "labels", "json", "never"] = "json"
     optional: bool = False
+    given: tuple[tuple[str, Any], ...] = ()  # parameters with which there is such an attribute
 
     def shape(self, sizes: Mapping[str, int]) -> str:
         """The shape that is asked for, with a letter where a length is not known."""
@@ -69,8 +70,8 @@ def fault_of(declared: Mapping[str, Kind], found: Mapping[str, Any]) -> str | No
     return None
 
 
-def record_of(estimator: type) -> dict[str, Kind]:
-    """What an estimator of this class publishes: names and kinds, those of lengths first."""
+def declared_by(estimator: type) -> dict[str, Kind]:
+    """What estimators of this class publish: names and kinds, those of lengths first."""
     found: dict[str, Kind] = {}
     for kin in reversed(estimator.__mro__):
         for name, hint in get_annotations(kin).items():
@@ -78,6 +79,15 @@ def record_of(estimator: type) -> dict[str, Kind]:
                 if isinstance(part, Kind):
                     found[name] = part
     return found
+
+
+def record_of(estimator: Any) -> dict[str, Kind]:
+    """What an estimator with these parameters publishes."""
+    return {
+        name: kind
+        for name, kind in declared_by(type(estimator)).items()
+        if all(getattr(estimator, parameter) == value for parameter, value in kind.given)
+    }
 
 
 def _lengths(value: Any) -> list[int]:
@@ -92,10 +102,16 @@ def _lengths(value: Any) -> list[int]:
 # -- kinds -----------------------------------------------------------------------------------------
 
 
-def numbers(axes: str, *, optional: bool = False) -> Kind:
-    """An array of finite numbers."""
-    words = f"finite numbers below {SAFE_TO_SQUARE:g}"
-    return Kind(words, _finite, axes, stored="array", optional=optional)
+def numbers(axes: str, *, optional: bool = False, **given: Any) -> Kind:
+    """An array of finite numbers; ``given`` are parameters with which there is one."""
+    return Kind(
+        words=f"finite numbers below {SAFE_TO_SQUARE:g}",
+        holds=_finite,
+        axes=axes,
+        stored="array",
+        optional=optional,
+        given=tuple(given.items()),
+    )
 
 
 def labels(axes: str) -> Kind:
@@ -190,6 +206,8 @@ class GroupRecord:
     small_groups_: Annotated[list[Label], Kind("a list of labels", _is_labels)]
     mean_: ByFeature
     scale_: Annotated[Array, _POSITIVE]
+    covariance_: Annotated[Array, numbers("dd", missing="available")]
+    clipped_variance_: Annotated[Array, numbers("k", missing="available")]
     moments_: Annotated[GroupMoments, never_saved("moments")]
 
 
@@ -218,7 +236,7 @@ class ProjectionRecord(GroupRecord):
 class OrderedRecord(ProjectionRecord):
     """Of estimators with an ``order``."""
 
-    score_covariance_: Annotated[Array, numbers("rr", optional=True)]
+    score_covariance_: Annotated[Array, numbers("rr", optional=True, order="fair")]
 
 
 class FairPCARecord(ProjectionRecord):

@@ -233,7 +233,7 @@ def _described_estimator(described: Json) -> Estimator:
 
 def _kinds(model: Estimator) -> dict[str, Kind]:
     """What the arrays and attributes of its file must be."""
-    return record_of(type(model)) | {"fill": numbers("d", optional=True)}
+    return record_of(model) | {"fill": numbers("d", optional=True)}
 
 
 def _safetensors() -> Any:
