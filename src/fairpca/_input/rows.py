@@ -227,7 +227,7 @@ def refuse_non_finite(rows: Rows) -> None:
             column = j if rows.feature_names is None else repr(rows.feature_names[j])
             kind, remedy = "infinity", "correct the values"
             if np.isnan(block[i, j]):
-                kind, remedy = "NaN", "fill them with sklearn.impute.SimpleImputer"
+                kind, remedy = "NaN", "use missing='available' where it is offered"
             where = f"column {column}, first in row {place.start + i} (counting from 0)"
             raise ValueError(f"Input X contains {kind} in {where}; drop such rows, or {remedy}.")
 
