@@ -35,13 +35,14 @@ def leakage(
     If ``smaller``, an estimator for fewer rows, is given, projections are fitted to one half of the
     rows and probes guess the groups of the other half.
     """
-    people = setup.people
-    if people is None or setup.judged.sum() < 2:
+    if setup.judged.sum() < 2:
         return None
-    rows = np.flatnonzero(setup.judged[people.codes])
-    moments = people.moments_of(people.values, None, rows)
+    people = setup.people
+    by_group = setup.folds.moments._keep().by_group()
+    parts = [part for (_, part), judged in zip(by_group, setup.judged, strict=True) if judged]
+    moments = GroupMoments().merge(*parts)
     baseline, alternative = (_apart(moments, own) for own in both)
-    if not probes and people.classes is None:
+    if people is None or (not probes and people.classes is None):
         return Leakage(baseline, alternative)
     rows = _sampled(setup, people)
     if smaller is not None:
