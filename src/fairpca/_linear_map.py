@@ -177,7 +177,14 @@ def map_of(estimator: Any) -> LinearMap:
             f"the components_ of {type(estimator).__name__} are not orthonormal (off by "
             f"{departure:.2g}), so they define no orthogonal projection; pass FairPCA or PCA."
         )
+    return projection_map(estimator, mean)
+
+
+def projection_map(estimator: Any, mean: Array | None = None) -> LinearMap:
+    """The map of an estimator with orthonormal ``components_``, by default about its ``mean_``."""
+    mean = estimator.mean_ if mean is None else mean
     units = getattr(estimator, "scale_", None)
+    components = np.asarray(estimator.components_, np.float64)
     return LinearMap.projection(components, mean, units, _spread(estimator))
 
 

@@ -29,8 +29,8 @@ from fairpca._audit.record import AnyAudit, Audit, LeftOut, ModelAudit, group_na
 from fairpca._audit.refits import for_sizes
 from fairpca._audit.verdict import Case
 from fairpca._estimators.base import FairProjection
-from fairpca._estimators.projection import encoder_of
 from fairpca._input.folds import FoldRule
+from fairpca._linear_map import map_of
 from fairpca._models.safetensors import ModelPipeline, load_model, read_extra, write_model
 from fairpca._progress import Progress
 from fairpca.cli import options as opt
@@ -347,7 +347,7 @@ def write_scores_of(asked: Asked, show: Progress) -> tuple[int, int]:
         erased = model.strength * model.corrections_.T @ model.detectors_
         how |= {"encoder": np.eye(d) - erased, "shift": model.mean_}
     else:
-        how["encoder"] = encoder_of(model)
+        how["encoder"] = map_of(model).encode.T
     with closing(_opened(asked)) as table:
         kept: dict[str, Any] = {"keep": split_names(asked.keep, table.columns), "fitted": fitted}
         roles, _ = choose_roles(table, drop_missing=asked.drop_missing, **kept)
