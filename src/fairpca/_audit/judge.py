@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 
 from fairpca._audit import figures
+from fairpca._audit.any_model import opened, rank_beside, rebuilt_rows, rows_to_judge
 from fairpca._audit.crossed import crossed
 from fairpca._audit.people import Folds, Given, people
 from fairpca._audit.record import Audit, KeptColumns, ModelAudit
@@ -35,7 +36,7 @@ from fairpca._estimators.fair_pca_cv import FairPCACV
 from fairpca._input.folds import FoldRule
 from fairpca._input.rows import dense
 from fairpca._input.stream import open_input
-from fairpca._linear_map import LinearMap, fitted_map, flattened
+from fairpca._linear_map import LinearMap, flattened
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._progress import Progress, silent
 from fairpca._typing import Array
@@ -191,7 +192,7 @@ def audit(
 
 def audit_model(
     model: Any,
-    X: Any,
+    X: Any = None,
     sensitive_features: Any = None,
     *,
     sample_weight: Any = None,
@@ -205,14 +206,24 @@ def audit_model(
     level: float = 0.95,
     random_state: int = 0,
 ) -> ModelAudit:
-    """Judge a fitted model as it is, next to cross-validated plain PCA of the same rank.
+    """Judge a fitted model as it is, next to cross-validated plain PCA.
+
+    PCA has as many components as the model has scores. If these are not fewer than the columns, it
+    has as many as lose about as much as the model.
 
     Parameters
     ----------
-    model : fitted projection or pipeline
-        An estimator of this library, what :func:`~fairpca.load_model` returns, scikit-learn's
-        ``PCA``, ``IncrementalPCA`` or ``TruncatedSVD``, or a pipeline with one of them.
-        ``FairColumns`` is taken as it is, without a pipeline.
+    model : fitted model, pipeline, or pair
+        * An estimator of this library, what :func:`~fairpca.load_model` returns, or scikit-learn's
+          ``PCA``, ``IncrementalPCA`` or ``TruncatedSVD``. ``FairColumns`` stands in no pipeline.
+        * Any other model with ``transform`` and ``inverse_transform``, such as ``NMF``, ``FastICA``
+          or ``KernelPCA(fit_inverse_transform=True)``.
+        * ``FactorAnalysis`` or a ``FeatureUnion``, which have no ``inverse_transform``: rows are
+          rebuilt from the scores by least squares, fitted without the fold of each row.
+        * A pipeline whose last step, apart from scalers and a classifier, is one of these. Errors
+          are measured in the units of the rows that arrive at that step.
+        * A pair of functions, from rows to scores and from scores to rows.
+        * The pair ``(X, rebuilt)`` of rows and what a model made of them, without another X.
     X : array, sparse matrix or data frame of shape (n_samples, n_features)
         Rows as the model takes them, preferably not those it was fitted to.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
@@ -234,31 +245,30 @@ def audit_model(
     >>> result.verdict.case.value, result.verdict.group, result.on_rows_fitted_to
     ('a gap', '75 and older', True)
     """
-    refuse_data(model, "audit_model(model, X, sensitive_features)")
+    if not isinstance(model, tuple):
+        refuse_data(model, "audit_model(model, X, sensitive_features)")
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
-    opened = open_input(X, sensitive_features, sample_weight, y, units)
-    X = opened.X
+    rows = open_input(rows_to_judge(model, X), sensitive_features, sample_weight, y, units)
     if isinstance(model, FairColumns):
-        model.transform(X)  # refuses other columns, and a model that is not fitted
-    fitted = fitted_map(model)
-    own = fitted.map.in_units()
-    seen = fitted.arriving(X, "audit_model")
-    if (fitted.map.units != 1).any():
-        seen = dense(seen) / fitted.map.units
-    given = Given(
-        opened.sensitive_features, opened.sample_weight, opened.y, pos_label, opened.units
-    )
-    judged = people(seen, given, FoldRule(_FOLDS, random_state))
-    rank, d = own.decode.shape
-    for names in (getattr(one, "feature_names_in_", None) for one in (model, fitted.estimator)):
-        if names is not None and len(names) == d:  # those of the projection win
+        model.transform(rows.X)  # refuses other columns, and a model that is not fitted
+    found = opened(model, rows.X)
+    given = Given(rows.sensitive_features, rows.sample_weight, rows.y, pos_label, rows.units)
+    judged = people(found.seen, given, FoldRule(_FOLDS, random_state))
+    known = None
+    if found.own is None:
+        known = rebuilt_rows(found, judged)
+        rank = rank_beside(known, judged)
+    else:
+        rank = len(found.own.decode)
+    for names in (getattr(one, "feature_names_in_", None) for one in (model, found.step)):
+        if names is not None and len(names) == len(judged.feature_names):  # the step's win
             judged.feature_names = [str(name) for name in names]
     steps = flattened(model)
     setup = Setup(
         judged,
         any(getattr(step, "relative_errors", False) is True for step in steps),
         (),
-        judged=" ".join(repr(model).split()),
+        judged=found.text,
         alternative=f"PCA(n_components={rank})",
         n_components=rank,
         standardized=any(getattr(s, "standardize", isinstance(s, StandardScaler)) for s in steps),
@@ -269,20 +279,31 @@ def audit_model(
         random_state=random_state,
     )
 
-    def refit(_: int, fit_to: GroupMoments) -> list[LinearMap]:
+    def refit(fold: int, fit_to: GroupMoments) -> list[Any]:
         """The model, which is fixed, and PCA, with nothing to choose for a fold."""
+        own = found.own if known is None else known.at(judged.rows_of_folds[fold])
         pca = fit_pca(fit_to, rank)
         return [own, pca, pca]
 
     errors = crossed(judged, refit, 0.0, silent)
-    both = own, fit_pca(judged.moments, rank)
-    in_use = model if hasattr(model, "transform") else model[:-1]  # without its classifier
+    pca = fit_pca(judged.moments, rank)
+    if known is not None:
+        return ModelAudit(
+            **figures.results(setup, errors, remedy_tried=False),
+            leakage=leakage(setup, (known, pca), probes),
+            outcomes=outcomes(setup, known.stored_scores, judged.values),
+            on_rows_fitted_to=False,
+            outside=None,
+            column_errors=known.column_errors(judged),
+            loadings=None,
+        )
+    own: Any = found.own
     kept = errors.distances - errors.errors[0]
-    same, outside = _beside_fit(fitted.estimator, own, kept, dense(judged.values))
+    same, outside = _beside_fit(found.step, own, kept, dense(judged.values))
     return ModelAudit(
         **figures.results(setup, errors, remedy_tried=False, outside=outside),
-        leakage=leakage(setup, both, probes),
-        outcomes=outcomes(setup, in_use, _safe_indexing(X, judged.positions)),
+        leakage=leakage(setup, (own, pca), probes),
+        outcomes=outcomes(setup, own.scores(judged.values), judged.values),
         on_rows_fitted_to=sample_weight is None and same,
         outside=outside,
         column_errors=figures.column_errors(own, judged.moments),
