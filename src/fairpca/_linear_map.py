@@ -16,6 +16,7 @@ put factors between them. For a choice of columns ``E`` picks them and ``D`` reb
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -26,7 +27,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca._input.checks import check_feature_names
+from fairpca._input.folds import FoldRule
 from fairpca._input.rows import as_rows, dense, dense_blocks, refuse_non_finite
+from fairpca._input.stream import Input, Stream, in_memory
+from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.tolerances import EPS, MEAN_NOISE
 from fairpca._typing import Array, Codes
 
@@ -136,15 +140,39 @@ class FittedMap(NamedTuple):
         for step in self.before:
             X = step.transform(X)
         rows = as_rows(X)
+        self.check(rows.n_features, rows.feature_names, method)
+        return X
+
+    def moments(self, given: Input, method: str, folds: FoldRule | None = None) -> GroupMoments:
+        """Moments of rows as they arrive at the map; those of a stream arrive batch by batch."""
+        moments = GroupMoments()
+        if in_memory(given.X):
+            return moments.add(given._replace(X=self.arriving(given.X, method)), folds)
+        if not self.before:
+            moments.add(given, folds)
+        elif isinstance(given.X, Stream):
+            with closing(given.X.batches()) as batches:
+                for batch in batches:
+                    arriving = self.arriving(batch.X.as_table(), method)
+                    moments.add(batch._replace(X=arriving), folds)
+        else:
+            raise TypeError(
+                f"{method} takes a Dask collection with a projection, not with a pipeline; pass "
+                "the projection alone, or X.compute()."
+            )
+        self.check(moments.n_features, moments.feature_names, method)
+        return moments
+
+    def check(self, n_features: int, feature_names: list[str] | None, method: str) -> None:
+        """Refuse other columns than those of the fit."""
         names = getattr(self.estimator, "feature_names_in_", None)
-        check_feature_names(names, rows.feature_names, method)
+        check_feature_names(names, feature_names, method)
         known = len(self.map.mean)
-        if rows.n_features != known:
+        if n_features != known:
             raise ValueError(
-                f"X has {rows.n_features} features, but {type(self.estimator).__name__} was fitted "
+                f"X has {n_features} features, but {type(self.estimator).__name__} was fitted "
                 f"to {known}; pass the same columns as for fit."
             )
-        return X
 
 
 def fitted_map(model: Any) -> FittedMap:

@@ -215,7 +215,7 @@ def test_other_versions_and_classes_are_refused(fair, tmp_path):
         ("params", {"n_components": "three"}, "'n_components' parameter of FairPCA must be"),
         ("params", {"n_components": {"class": "FairPCA"}}, "'n_components' parameter of FairPCA"),
         ("params", {"n_components": {"class": "FairPCA", "params": [1]}}, "not a fairpca model"),
-        ("attributes", {}, "groups_ a list of labels"),
+        ("attributes", {}, "n_features_in_ is missing"),
     ],
 )
 def test_wrong_headers_are_refused(fair, tmp_path, part, content, expected):

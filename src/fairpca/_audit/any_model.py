@@ -7,7 +7,6 @@ the outputs are known; :class:`Rebuilt` holds them for the rows of an audit.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +15,16 @@ from sklearn.linear_model import LinearRegression
 
 from fairpca._audit.people import People
 from fairpca._input.rows import dense
-from fairpca._linear_map import LinearMap, fitted_map, flattened, has_map, refuse_unfitted
-from fairpca._typing import Array, Codes
+from fairpca._linear_map import (
+    FittedMap,
+    LinearMap,
+    fitted_map,
+    flattened,
+    has_map,
+    refuse_unfitted,
+)
+from fairpca._moments.group_moments import GroupMoments
+from fairpca._typing import Array
 
 _PAIR = "audit_model((X, rebuilt), sensitive_features=groups)"
 
@@ -33,34 +40,77 @@ class Opened(NamedTuple):
     rebuilt: Array | None = None  # None: rebuilt from the scores by least squares
 
 
-@dataclass(frozen=True)
 class Rebuilt:
-    """Rows, what a model makes of them, and the point from which their distances are measured."""
+    """The rows of an audit, and what a model that is no projection makes of them.
 
-    values: Array
-    rebuilt: Array
-    stored_scores: Array
-    mean: Array
+    Scores alone are turned into rows by least squares, fitted without the fold of each row.
+    """
 
-    def at(self, rows: Codes) -> Rebuilt:
-        """Some of the rows."""
-        parts = {name: getattr(self, name)[rows] for name in ("values", "rebuilt", "stored_scores")}
-        return replace(self, **parts)
+    def __init__(self, found: Opened, people: People) -> None:
+        self.people = people
+        self.values = dense(people.values)
+        made: Any = found.scores
+        self.scores = made[people.positions]
+        if found.rebuilt is None:
+            self.rebuilt = _by_least_squares(self.scores, self.values, people)
+        else:
+            self.rebuilt = found.rebuilt[people.positions]
+        self.mean = np.average(self.values, axis=0, weights=people.weights)
+        self.squares = (self.values - self.rebuilt) ** 2
+
+    def of_fold(self, fold: int) -> OfRows:
+        """The errors of the rows of a fold, and their distances from the mean."""
+        rows = self.people.rows_of_folds[fold]
+        distances = ((self.values[rows] - self.mean) ** 2).sum(axis=1)
+        return OfRows(self.squares[rows].sum(axis=1), distances)
+
+    def column_errors(self) -> Array:
+        """The mean squared error of each group on each column, (k, d)."""
+        people = self.people
+        own = [people.codes == g for g in range(len(people.labels))]
+        means = [np.average(self.squares[g], axis=0, weights=people.weights[g]) for g in own]
+        return np.array(means)
+
+    def moments_of_scores(self) -> GroupMoments:
+        """The moments of the scores."""
+        return self.people.moments_of(self.scores, None)
+
+    def rank_beside(self) -> int:
+        """How many components PCA gets beside the model: as many as the model has scores.
+
+        Where these are not fewer than the columns, as many as lose about as much as the model.
+        """
+        d = self.values.shape[1]
+        r = int(self.scores.shape[1])
+        if r < d:
+            return r
+        shares = self.people.weights / self.people.weights.sum()
+        centred = (self.values - self.mean) * np.sqrt(shares)[:, None]
+        variances = np.linalg.svd(centred, compute_uv=False) ** 2
+        lost = variances.sum() - np.cumsum(variances)  # by the number of components, from 1
+        off = np.abs(lost[: max(d - 1, 1)] - shares @ self.squares.sum(axis=1))
+        return 1 + int(np.argmin(off))
+
+
+class OfRows(NamedTuple):
+    """Errors and distances that are known already, in the place of a map that computes them."""
+
+    squares: Array
+    distances: Array
 
     def errors(self, X: Any) -> tuple[Array, Array]:
-        """The squared error of each row, and its squared distance from the mean; X is known."""
-        errors = ((self.values - self.rebuilt) ** 2).sum(axis=1)
-        return errors, ((self.values - self.mean) ** 2).sum(axis=1)
+        """The squared errors of the rows that these are, and their distances from the mean."""
+        return self.squares, self.distances
 
-    def scores(self, X: Any) -> Array:
-        """The scores of the rows; X is known."""
-        return self.stored_scores
 
-    def column_errors(self, people: People) -> Array:
-        """The mean squared error of each group on each column, (k, d)."""
-        squares = people.weights[:, None] * (self.values - self.rebuilt) ** 2
-        sums = np.array([squares[people.codes == g].sum(axis=0) for g in range(len(people.labels))])
-        return sums / np.bincount(people.codes, people.weights)[:, None]
+def _by_least_squares(scores: Array, values: Array, people: People) -> Array:
+    rebuilt = np.empty(values.shape)
+    for rows in people.rows_of_folds:
+        others = np.setdiff1d(np.arange(len(values)), rows)
+        line = LinearRegression()
+        line.fit(scores[others], values[others], people.weights[others])
+        rebuilt[rows] = line.predict(scores[rows])
+    return rebuilt
 
 
 def rows_to_judge(model: Any, X: Any) -> Any:
@@ -81,13 +131,12 @@ def opened(model: Any, X: Any) -> Opened:
         rebuilt = dense(second)
         _refuse_other_shape(dense(X), rebuilt)
         return Opened("rebuilt rows", None, X, scores=rebuilt, rebuilt=rebuilt)
-    text = " ".join(repr(model).split())
     if not hasattr(model, "transform") and not hasattr(model, "steps"):
-        return _projection(text, model, X)  # refuses what is no model
+        return projection_of(model, fitted_map(model), X)  # refuses what is no model
     refuse_unfitted(model)
     before, step = _judged_step(model)
     if step is None or has_map(step):
-        return _projection(text, model, X)
+        return projection_of(model, fitted_map(model), X)
     for one in before:
         X = one.transform(X)
     decode = getattr(step, "inverse_transform", None)
@@ -97,7 +146,11 @@ def opened(model: Any, X: Any) -> Opened:
             f"{name} has no inverse_transform, so nothing says what its scores stand for; pass a "
             f"pair of functions, audit_model((encode, decode), X, groups), or {_PAIR}."
         )
-    return _made(text, step, X, step.transform, decode)
+    return _made(_text(model), step, X, step.transform, decode)
+
+
+def _text(model: Any) -> str:
+    return " ".join(repr(model).split())
 
 
 def _is_pair(model: Any) -> bool:
@@ -108,12 +161,14 @@ def _name(function: Any) -> str:
     return str(getattr(function, "__name__", repr(function)))
 
 
-def _projection(text: str, model: Any, X: Any) -> Opened:
-    fitted = fitted_map(model)
-    seen = fitted.arriving(X, "audit_model")
-    if (fitted.map.units != 1).any():
-        seen = dense(seen) / fitted.map.units
-    return Opened(text, fitted.estimator, seen, own=fitted.map.in_units())
+def projection_of(model: Any, fitted: FittedMap, X: Any) -> Opened:
+    """A fitted projection, and rows as they arrive at it; X may be None."""
+    seen = X
+    if X is not None:
+        seen = fitted.arriving(X, "audit_model")
+        if (fitted.map.units != 1).any():
+            seen = dense(seen) / fitted.map.units
+    return Opened(_text(model), fitted.estimator, seen, own=fitted.map.in_units())
 
 
 def _made(text: str, step: Any, X: Any, encode: Callable[[Any], Any], decode: Any) -> Opened:
@@ -143,42 +198,3 @@ def _judged_step(model: Any) -> tuple[list[Any], Any]:
     if not places:
         return steps, None
     return steps[: places[-1]], steps[places[-1]]
-
-
-def rebuilt_rows(found: Opened, people: People) -> Rebuilt:
-    """What a model makes of the rows of positive weight.
-
-    Scores alone are turned into rows by least squares, fitted without the fold of each row.
-    """
-    values = dense(people.values)
-    made: Any = found.scores
-    scores = made[people.positions]
-    if found.rebuilt is not None:
-        rebuilt = found.rebuilt[people.positions]
-    else:
-        rebuilt = np.empty(values.shape)
-        for rows in people.rows_of_folds:
-            others = np.setdiff1d(np.arange(len(values)), rows)
-            line = LinearRegression()
-            line.fit(scores[others], values[others], people.weights[others])
-            rebuilt[rows] = line.predict(scores[rows])
-    mean = np.average(values, axis=0, weights=people.weights)
-    return Rebuilt(values, rebuilt, scores, mean)
-
-
-def rank_beside(known: Rebuilt, people: People) -> int:
-    """How many components PCA gets beside a model: as many as the model has scores.
-
-    Where these are not fewer than the columns, as many as lose about as much as the model.
-    """
-    d = known.values.shape[1]
-    r = int(known.stored_scores.shape[1])
-    if r < d:
-        return r
-    shares = people.weights / people.weights.sum()
-    centred = (known.values - known.mean) * np.sqrt(shares)[:, None]
-    variances = np.linalg.svd(centred, compute_uv=False) ** 2
-    lost = variances.sum() - np.cumsum(variances)  # by the number of components, from 1
-    errors, _ = known.errors(None)
-    off = np.abs(lost[: max(d - 1, 1)] - shares @ errors)
-    return 1 + int(np.argmin(off))

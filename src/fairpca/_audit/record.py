@@ -207,6 +207,7 @@ class Provenance:
     # Parameters that all steps between PCA and the fair version share, unless at their defaults.
     shared: Mapping[str, Any] = field(default_factory=dict)
     n_units: int | None = None  # people, or what else the rows belong to; None: every row is one
+    not_computed: Sequence[str] = ()  # figures that need rows, where moments were all there is
 
 
 @dataclass(frozen=True, repr=False)
@@ -219,7 +220,7 @@ class _Result:
     columns: Sequence[DecidingColumn]
     left_out: Sequence[LeftOut]
     provenance: Provenance
-    leakage: Leakage | None  # None unless two groups are judged by rows in memory
+    leakage: Leakage | None  # None unless two groups are judged
     outcomes: Sequence[Outcomes] | None  # for the scores, PCA's and all features; None without y
 
     @property

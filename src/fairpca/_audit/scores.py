@@ -18,7 +18,8 @@ from fairpca._audit.refits import FEWEST_FOLDS, both_of, fit_quietly
 from fairpca._audit.setup import Setup
 from fairpca._input.folds import FoldRule
 from fairpca._linear_map import LinearMap
-from fairpca._typing import Codes
+from fairpca._moments.group_moments import GroupMoments
+from fairpca._typing import Array, Codes
 from fairpca.exceptions import quietly
 from fairpca.metrics import Outcomes, classifier_outcomes, probe_groups
 from fairpca.metrics.separation import separation
@@ -36,12 +37,11 @@ def leakage(
     If ``smaller``, an estimator for fewer rows, is given, projections are fitted to one half of the
     rows and probes guess the groups of the other half.
     """
-    people = setup.people
-    if people is None or setup.judged.sum() < 2:
+    if setup.judged.sum() < 2:
         return None
-    rows = np.flatnonzero(setup.judged[people.codes])
-    baseline, alternative = (_apart(people, own, rows) for own in both)
-    if not probes and people.classes is None:
+    people = setup.people
+    baseline, alternative = (_apart(setup, own) for own in both)
+    if people is None or (not probes and people.classes is None):
         return Leakage(baseline, alternative)
     rows = _sampled(setup, people)
     if smaller is not None:
@@ -51,17 +51,30 @@ def leakage(
         half = people.moments_of(people.values, FoldRule(FEWEST_FOLDS), fitted_to)
         both = both_of(fit_quietly(smaller, half), half)
     how: dict[str, Any] = {"cv": _FOLDS, "level": setup.level, "random_state": setup.seed}
-    scores = [own.scores(people.values)[rows] for own in both]
+    scores = [_scores(own, people, rows) for own in both]
     probed = [probe_groups(None, own, people.groups[rows], **how) for own in scores]
     return Leakage(baseline, alternative, probed[0], probed[1], len(rows))
 
 
-def _apart(people: People, own: LinearMap | Rebuilt, rows: Codes) -> dict[str, float]:
-    """The separation of the scores of rows, for the two groups that are furthest apart."""
-    scores = own.scores(people.values)
-    found = separation(people.moments_of(scores, None, rows), np.eye(scores.shape[1]))
+def _apart(setup: Setup, own: LinearMap | Rebuilt) -> dict[str, float]:
+    """The separation of the scores, for the two judged groups that are furthest apart."""
+    moments = setup.folds.moments
+    if isinstance(own, Rebuilt):
+        moments = own.moments_of_scores()
+        encode = np.eye(moments.n_features)
+    else:
+        encode = own.encode
+    by_group = moments._keep().by_group()
+    parts = [part for (_, part), judged in zip(by_group, setup.judged, strict=True) if judged]
+    found = separation(GroupMoments().merge(*parts), encode)
     furthest = float(found.discriminant_auc.max())
     return {"centroid_share": found.centroid_share, "discriminant_auc": furthest}
+
+
+def _scores(own: LinearMap | Rebuilt, people: People, rows: Codes) -> Array:
+    if isinstance(own, Rebuilt):
+        return np.asarray(own.scores[rows])
+    return own.scores(_safe_indexing(people.values, rows))
 
 
 def outcomes(setup: Setup, model: Any, X: Any) -> list[Outcomes] | None:

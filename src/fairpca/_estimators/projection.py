@@ -12,32 +12,20 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import check_array
 
+from fairpca._estimators.fitted import ProjectionRecord
 from fairpca._estimators.transformer import Transformer
 from fairpca._input.device import DeviceRows, is_dask, is_device_array, on_host
-from fairpca._input.rows import (
-    as_rows,
-    dense_blocks,
-    refuse_non_finite,
-    refuse_unusable_numbers,
-    refusing_overflow,
-)
+from fairpca._input.rows import as_rows, dense_blocks, refuse_unusable_numbers, refusing_overflow
 from fairpca._input.stream import is_stream, map_stream, without_named
 from fairpca._linear_map import no_variance, projection_map
 from fairpca._typing import Array
 
 
-class Projection(ClassNamePrefixFeaturesOutMixin, Transformer):  # type: ignore[misc]
+class Projection(ClassNamePrefixFeaturesOutMixin, Transformer, ProjectionRecord):  # type: ignore[misc]
     """Methods that need orthonormal ``components_``, a ``mean_`` and a ``scale_``."""
 
-    components_: Array
-    mean_: Array
-    scale_: Array
-    explained_variance_: Array
-    n_components_: int
-    n_features_in_: int
-    n_samples_: int
     standardize: bool
     whiten: bool
     relative_errors: bool
@@ -71,7 +59,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, Transformer):  # type: ignore[
         return fitted._map_rows(X, type(self)._scores, own.mean, own.encode, nothing)
 
     def _scores(self, X: Any) -> Array:
-        X = self._validate(X)
+        X = self._validate(X, self.missing == "available")
         kind = X.dtype
         encode: Any = projection_map(self).encode
         with refusing_overflow("X"):
@@ -245,16 +233,6 @@ class Projection(ClassNamePrefixFeaturesOutMixin, Transformer):  # type: ignore[
     @property
     def _n_features_out(self) -> int:  # for get_feature_names_out of scikit-learn
         return self.n_components_
-
-    def _validate(self, X: Any) -> Any:
-        allowed = {"accept_sparse": ("csr", "csc"), "dtype": [np.float64, np.float32]}
-        with refusing_overflow("X"):
-            checked: Any = validate_data(self, X, reset=False, ensure_all_finite=False, **allowed)
-        values = checked if isinstance(checked, np.ndarray) else checked.data
-        with np.errstate(over="ignore", invalid="ignore"):
-            if not np.isfinite(values.sum()) and not np.isfinite(values).all():
-                refuse_non_finite(as_rows(X))
-        return checked
 
 
 def _finite(values: Array) -> Array:

@@ -508,11 +508,24 @@ class GroupMoments:
             )
 
     @property
+    def has_missing(self) -> bool:
+        """Whether values are missing in some of the rows."""
+        return isinstance(self._sums, PairSums)
+
+    @property
     def share_missing(self) -> Array:
         """The share of the values of each group that are missing."""
         total = self._group_sums()
         if isinstance(total, PairSums):
             return total.share_missing
+        return np.zeros(len(self.groups))
+
+    @property
+    def clipped_variance(self) -> Array:
+        """What clipping negative eigenvalues adds to each group's variance, as a share of it."""
+        total = self._group_sums()
+        if isinstance(total, PairSums):
+            return total.clipped_variance()
         return np.zeros(len(self.groups))
 
     def variances(self) -> tuple[Array, Array]:

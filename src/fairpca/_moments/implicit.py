@@ -56,6 +56,8 @@ class ImplicitMoments:
 
     n_folds, n_targets = 0, 0
     has_units = False  # units are for folds, which very many features do not have
+    has_missing = False
+    clipped_variance: Array  # only where values may be missing
 
     def __init__(
         self, rows: Rows, groups: Any, sample_weight: Any = None, target: Any = None
@@ -96,6 +98,9 @@ class ImplicitMoments:
     def operand(self, center: Center = "overall", compared: Mask | None = None) -> ImplicitOperand:
         """Products of the second moments about this centre."""
         return ImplicitOperand(self, self._centers(center, compared), compared)
+
+    def refuse_rare_pairs(self, compared: Mask) -> None:
+        """All values are there."""
 
     def variances(self) -> tuple[Array, Array]:
         """Variances of the columns about the group means, and of the group means about the mean."""
@@ -301,6 +306,9 @@ def learn(given: Input, folds: FoldRule | Codes | None = None) -> Moments:
         problem = f"cross-validation works for up to {_GRAMS_UP_TO} features, not {d}"
         remedy = "pass fewer columns, or do without it (FairPCA, or tradeoff_path without cv)"
         raise ValueError(f"{problem}; {remedy}.")
+    if given.may_miss:
+        problem = f"missing='available' works for up to {_GRAMS_UP_TO} features, not {d}"
+        raise ValueError(f"{problem}: it keeps a matrix of all pairs; pass fewer columns.")
     if isinstance(given.y, NumericTarget):
         problem = f"with {d} features a target must be classes, not numbers"
         raise ValueError(f"{problem}; pass fewer features, or classes such as y > threshold.")

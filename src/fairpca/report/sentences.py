@@ -123,6 +123,9 @@ def left_out(audit: AnyAudit) -> list[str]:
     for reason, names in columns.items():
         start = "Columns" if names[1:] else "Column"
         said.append(f"{start} {in_a_row(names, 40)}: left out, {reason}.")
+    if audit.provenance.not_computed:
+        listed = in_a_row(audit.provenance.not_computed)
+        said.append(f"Not computed, because the rows were not in memory: {listed}.")
     return said
 
 
