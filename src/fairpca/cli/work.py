@@ -367,15 +367,31 @@ def save(model: FairProjection, roles: Roles, path: Path) -> None:
 def load(path: str) -> tuple[Any, Any, Roles]:
     """A model, its estimator, and what it knows of its columns."""
     model, extra = load_model(path), read_extra(path)
-    names = extra.get("columns", getattr(model, "feature_names_in_", ()))
-    columns, groups = tuple(map(str, names)), tuple(extra.get("group", ()))
+    names = list(map(str, getattr(model, "feature_names_in_", ())))
+    roles = _roles_in(extra, names)
+    if roles is None:
+        raise ValueError(
+            f"{path} was changed after it was written: the columns that it names are not those of "
+            f"its model, {', '.join(names)[:200] or 'which has no names'}; fit it again."
+        )
+    if not isinstance(model, ModelPipeline):
+        return model, model, roles
+    fill = dict(zip(names, model[0].statistics_.tolist(), strict=False))
+    return model, model[-1], replace(roles, fill=fill)
+
+
+def _roles_in(extra: Mapping[str, Any], names: list[str]) -> Roles | None:
+    """The roles of columns in a model file; None if they are not those of features so named."""
+    columns = extra.get("columns", names)
+    groups = extra.get("group", [])
     categories = extra.get("categories", {})
-    projection, fill = model, {}
-    if isinstance(model, ModelPipeline):
-        projection = model[-1]
-        features = Roles(columns, categories=categories).feature_names
-        fill = dict(zip(features, model[0].statistics_.tolist(), strict=False))
-    return model, projection, Roles(columns, groups, categories=categories, fill=fill)
+    if not isinstance(categories, dict):
+        return None
+    for listed in (columns, groups, *categories.values()):
+        if not (isinstance(listed, list) and all(isinstance(name, str) for name in listed)):
+            return None
+    roles = Roles(tuple(columns), tuple(groups), categories=categories)
+    return roles if roles.feature_names == names else None
 
 
 def _notes(prepared: Prepared) -> list[str]:
