@@ -19,7 +19,7 @@ from fairpca._estimators.transformer import Transformer
 from fairpca._input.device import DeviceRows, is_dask, is_device_array, on_host
 from fairpca._input.rows import as_rows, dense_blocks, refuse_unusable_numbers, refusing_overflow
 from fairpca._input.stream import is_stream, map_stream, without_named
-from fairpca._linear_map import map_of, no_variance
+from fairpca._linear_map import no_variance, projection_map
 from fairpca._moments.tolerances import EPS
 from fairpca._typing import Array
 
@@ -55,17 +55,18 @@ class Projection(ClassNamePrefixFeaturesOutMixin, Transformer, ProjectionRecord)
             return map_stream(fitted, X)
         X = without_named(X, fitted._named)
         nothing = np.zeros(fitted.n_components_)
-        return fitted._map_rows(X, type(self)._scores, fitted.mean_, map_of(fitted).encode, nothing)
+        own = projection_map(fitted)
+        return fitted._map_rows(X, type(self)._scores, own.mean, own.encode, nothing)
 
     def _scores(self, X: Any) -> Array:
         X = self._validate(X, self.missing == "available")
         kind = X.dtype
-        encode: Any = map_of(self).encode
+        encode: Any = projection_map(self).encode
         with refusing_overflow("X"):
             if issparse(X):
                 scores = np.asarray(X @ encode - self.mean_ @ encode).astype(kind)
             else:
-                scores = np.empty((X.shape[0], self.n_components_), dtype=kind)
+                scores = np.empty((X.shape[0], encode.shape[1]), dtype=kind)
                 for place, block in dense_blocks(as_rows(X)):  # without a centred copy of all of X
                     scores[place] = (block - self.mean_) @ encode
             return _finite(scores)
@@ -84,15 +85,14 @@ class Projection(ClassNamePrefixFeaturesOutMixin, Transformer, ProjectionRecord)
         """
         fitted = self._ready()
         nothing = np.zeros(fitted.n_components_)
-        return fitted._map_rows(
-            X, type(self)._reconstruct, nothing, map_of(fitted).decode, fitted.mean_
-        )
+        own = projection_map(fitted)
+        return fitted._map_rows(X, type(self)._reconstruct, nothing, own.decode, own.mean)
 
     def _reconstruct(self, X: Any) -> Array:
         with refusing_overflow("X"):
             scores = check_array(X, dtype=[np.float64, np.float32])
             self._check_width(scores.shape[1], self.n_components_)
-            rows = map_of(self).rebuilt(scores)
+            rows: Array = projection_map(self).rebuilt(scores)
             return _finite(rows.astype(scores.dtype, copy=False))
 
     def _check_width(self, given: int, wanted: int) -> None:
