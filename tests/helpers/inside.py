@@ -17,6 +17,7 @@ from fairpca._cv.stopping import choose, chosen_stop
 from fairpca._estimators import advice, base
 from fairpca._estimators.advice import warn_of_held_out
 from fairpca._estimators.base import GroupEstimator
+from fairpca._estimators.fitted import declared_by, numbers, record_of
 from fairpca._input import device, rows
 from fairpca._input.folds import FoldRule
 from fairpca._input.rows import FrameRows, as_rows

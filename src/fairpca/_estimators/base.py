@@ -20,6 +20,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairpca._estimators.advice import warn_of_data, warn_of_result
+from fairpca._estimators.fitted import GroupRecord
 from fairpca._estimators.projection import Projection
 from fairpca._input.checks import (
     check_several_groups,
@@ -44,7 +45,7 @@ from fairpca._problems.solution import Solution, disparity
 from fairpca._sklearn import Interval, RealNotInt, StrOptions
 from fairpca._solvers import solve
 from fairpca._solvers.rank import solve_fewest_components
-from fairpca._typing import Array, Codes, Label, Labels
+from fairpca._typing import Array
 from fairpca.exceptions import NotEnoughRows
 
 Result = TypeVar("Result")
@@ -70,11 +71,11 @@ class AvailableCases:
     missing: Missing = "error"
 
 
-class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
+class GroupEstimator(BaseEstimator, GroupRecord, Generic[Result]):  # type: ignore[misc]
     """Base of all estimators, which fit to the moments of groups.
 
     A subclass defines how the result is found (``_solve``) and which fitted attributes follow
-    (``_set_result``).
+    (``_set_result``); what they are is declared in :mod:`fairpca._estimators.fitted`.
     """
 
     __metadata_request__fit: ClassVar = _BY_ROW
@@ -90,8 +91,6 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         "pos_label": [object],
         "random_state": ["random_state"],
     }
-    #: Shapes of the numbers that a model file must hold: r components, d features, k groups.
-    _saved_shapes: ClassVar[dict[str, str]] = {"mean_": "d", "scale_": "d", "group_sizes_": "k"}
 
     standardize: bool
     # For estimators of two groups, which do not have these parameters.
@@ -99,18 +98,6 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
     small_groups: SmallGroups = "error"
     missing: Missing = "error"  # for estimators without this parameter
 
-    moments_: GroupMoments
-    feature_names_in_: Labels
-    n_features_in_: int
-    n_samples_: int
-    mean_: Array
-    scale_: Array
-    groups_: Labels
-    group_sizes_: Codes
-    small_groups_: list[Label]
-    covariance_: Array
-    clipped_variance_: Array
-    _named: tuple[str, ...] = ()  # columns of X that arguments of ``fit`` named
     _lacking: str = ""  # why the rows that ``partial_fit`` has seen do not allow a fit yet
     _otherwise: ClassVar[str] = ""  # what to use for one group instead
 
@@ -448,16 +435,6 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         "whiten": ["boolean"],
         "tol": [Interval(Real, 0, None, closed="left")],
     }
-    _saved_shapes: ClassVar[dict[str, str]] = {
-        **GroupEstimator._saved_shapes,
-        "components_": "rd",
-        **dict.fromkeys(("explained_variance_", "explained_variance_ratio_"), "r"),
-        **dict.fromkeys(("group_errors_", "pca_group_errors_"), "k"),
-        "group_explained_variance_ratio_": "k",
-        **dict.fromkeys(("noise_variance_", "disparity_"), ""),
-        **dict.fromkeys(("reconstruction_error_", "pca_reconstruction_error_"), ""),
-    }
-
     _otherwise: ClassVar[str] = ", or use sklearn.decomposition.PCA"
 
     def _check_groups(self, settled: SettledGroups) -> None:
@@ -513,8 +490,8 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         self.group_explained_variance_ratio_ = 1.0 - self.group_errors_ / whole
         self.reconstruction_error_ = float(measured.shares @ self.group_errors_)
         self.disparity_ = float(disparity(result.errors, *sides))
-        self.harmed_group_: Any = labels[result.harmed]
-        self.privileged_group_: Any = labels[result.privileged]
+        self.harmed_group_ = labels[result.harmed]
+        self.privileged_group_ = labels[result.privileged]
         self.pca_group_errors_ = np.maximum(result.pca.errors, 0.0)
         self.pca_reconstruction_error_ = float(measured.shares @ self.pca_group_errors_)
         self.alpha_ = result.alpha

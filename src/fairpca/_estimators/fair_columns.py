@@ -10,6 +10,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_array
 
 from fairpca._estimators.base import AnyGroups, AvailableCases, GroupEstimator
+from fairpca._estimators.fitted import ColumnsRecord
 from fairpca._estimators.transformer import Transformer
 from fairpca._input.rows import refusing_overflow
 from fairpca._input.stream import is_stream, map_stream, without_named
@@ -25,7 +26,14 @@ _Choices = tuple[ColumnChoice, ColumnChoice, float]  # the fair one, the usual o
 
 
 @dataclass(eq=False, repr=False)
-class FairColumns(Transformer, SelectorMixin, AvailableCases, AnyGroups, GroupEstimator[_Choices]):  # type: ignore[misc]
+class FairColumns(
+    Transformer,
+    SelectorMixin,  # type: ignore[misc]
+    AvailableCases,
+    AnyGroups,
+    GroupEstimator[_Choices],
+    ColumnsRecord,
+):
     r"""Keep the r columns from which the worst-described group is rebuilt best.
 
     All columns are rebuilt from the kept columns S by one linear map for everybody,
@@ -101,13 +109,6 @@ class FairColumns(Transformer, SelectorMixin, AvailableCases, AnyGroups, GroupEs
         **GroupEstimator._parameter_constraints,
         "n_columns": [Interval(Integral, 1, None, closed="left")],
         "max_subsets": [Interval(Integral, 0, None, closed="left")],
-    }
-    _saved_shapes: ClassVar[dict[str, str]] = {
-        **GroupEstimator._saved_shapes,
-        **dict.fromkeys(("columns_", "baseline_columns_"), "r"),
-        **dict.fromkeys(("rebuild_map_", "baseline_rebuild_map_"), "rd"),
-        **dict.fromkeys(("group_errors_", "baseline_group_errors_"), "k"),
-        **dict.fromkeys(("reconstruction_error_", "disparity_", "lower_bound_"), ""),
     }
 
     def _solve(self, settled: SettledGroups) -> _Choices:

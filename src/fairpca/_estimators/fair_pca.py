@@ -6,6 +6,7 @@ from numbers import Real
 from typing import Any, ClassVar, Literal
 
 from fairpca._estimators.base import AnyGroups, AvailableCases
+from fairpca._estimators.fitted import FairPCARecord
 from fairpca._estimators.ordered import OrderedProjection
 from fairpca._input.checks import check_two_groups
 from fairpca._moments.small_groups import SettledGroups
@@ -14,7 +15,7 @@ from fairpca._sklearn import Interval, StrOptions
 
 
 @dataclass(eq=False, repr=False)
-class FairPCA(AvailableCases, AnyGroups, OrderedProjection):
+class FairPCA(AvailableCases, AnyGroups, OrderedProjection, FairPCARecord):
     """Principal component analysis that describes the worst-described group as well as possible.
 
     Plain PCA may reconstruct one group much worse than another. ``FairPCA`` minimises the largest
@@ -106,7 +107,7 @@ class FairPCA(AvailableCases, AnyGroups, OrderedProjection):
         0.02 is two percent. Computed when it is asked for, by a fit of each rank.
     score_covariance_ : ndarray of shape (n_components_, n_components_)
         With ``order="fair"``: the covariance of the scores, with n - 1.
-    n_components_, n_features_in_ : int
+    n_components_, n_features_in_, n_samples_ : int
     feature_names_in_ : ndarray of str
         Only when X was a data frame with string column names.
     groups_, group_sizes_ : ndarray of shape (k,)

@@ -13,6 +13,7 @@ from fairpca._cv.split import learn_repeats
 from fairpca._cv.stopping import Stop, solve_by_folds
 from fairpca._estimators.advice import warn_of_held_out
 from fairpca._estimators.fair_pca import FairPCA
+from fairpca._estimators.fitted import FairPCACVRecord
 from fairpca._input.stream import Input
 from fairpca._moments.implicit import Moments
 from fairpca._moments.operand import Operand
@@ -21,7 +22,7 @@ from fairpca._problems.solution import Solution
 
 
 @dataclass(eq=False, repr=False)
-class FairPCACV(FairPCA):
+class FairPCACV(FairPCA, FairPCACVRecord):
     """:class:`FairPCA` with its stop chosen by cross-validation, by the errors of held-out rows.
 
     What a group gains on the training rows, it need not gain on new rows, which are what counts.

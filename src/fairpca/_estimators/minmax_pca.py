@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairpca._estimators.base import AnyGroups, AvailableCases, FairProjection
+from fairpca._estimators.fitted import LossesRecord
 from fairpca._estimators.ordered import OrderedProjection
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
@@ -52,7 +53,7 @@ class CenteredProjection(AvailableCases, AnyGroups, FairProjection):
 
 
 @dataclass(eq=False, repr=False)
-class MinMaxPCA(OrderedProjection, CenteredProjection):
+class MinMaxPCA(OrderedProjection, CenteredProjection, LossesRecord):
     """Principal component analysis that serves the worst-off group best.
 
     With its defaults this minimises the criterion of Samadi et al. [1]_, who call their method

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import softmax
 
+from fairpca._estimators.fitted import LossesRecord
 from fairpca._estimators.minmax_pca import CenteredProjection
 from fairpca._moments.operand import Operand
 from fairpca._problems.problems import Criterion
@@ -23,7 +24,7 @@ from fairpca._typing import Center
 
 
 @dataclass(eq=False, repr=False)
-class MultiplicativeWeightsPCA(CenteredProjection):
+class MultiplicativeWeightsPCA(CenteredProjection, LossesRecord):
     """The FairPCA of Samadi et al. [1]_, by multiplicative weights as they published it.
 
     It approaches the least largest loss of a group; :class:`fairpca.MinMaxPCA` finds and proves
