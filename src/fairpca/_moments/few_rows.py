@@ -56,7 +56,7 @@ class FewRows(GroupSums):
         """A centred copy of these rows; refuses missing and very large numbers."""
         block: Any = rows.block(0, rows.n_rows)
         F = np.array(block.toarray() if isinstance(rows, SparseRows) else block, np.float64)
-        if not np.abs(F).max() < SAFE_TO_SQUARE:  # true for NaN, too
+        if not max(F.max(), -F.min()) < SAFE_TO_SQUARE:  # true for NaN, too
             refuse_unusable_numbers(rows)
         total = GroupSums.of_nothing(k, rows.n_features)
         w = np.ones(len(F)) if weights is None else weights
@@ -103,10 +103,10 @@ class FewRows(GroupSums):
         B = self._space.coordinates
         means = means_from(center, B[n:], compared)
         squares = means_from(center, self.from_mean, compared) ** 2
-        M = np.zeros((len(self.rows), len(B), len(B)))
+        M = np.empty((len(self.rows), len(B), len(B)))
         for g, M_g in enumerate(M):
-            own = B[:n][self.codes == g]
-            M_g += own.T @ own / self.weights[g] + np.outer(means[g], means[g])
+            own = np.vstack([B[:n][self.codes == g] / np.sqrt(self.weights[g]), means[g]])
+            np.matmul(own.T, own, out=M_g)
             F_g = self.factor[self.codes == g]
             squares[g] += np.einsum("ij,ij->j", F_g, F_g) / self.weights[g]
         M[all_at_center(squares, self.mean)] = 0.0
