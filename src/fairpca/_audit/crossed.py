@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
 from fairpca._audit.people import Folds, Pair, People
 from fairpca._cv.held_out import HeldOut
 from fairpca._input.folds import FoldRule
+from fairpca._input.rows import dense
 from fairpca._input.units import keyed
 from fairpca._linear_map import LinearMap
 from fairpca._moments.group_moments import GroupMoments
@@ -54,11 +56,17 @@ def crossed(folds: Folds, refit: Refit, refit_share: float, progress: Progress) 
         maps = refit(number, pair.fit_to)
         odds.append(pair.judge.counts.sum() / pair.fit_to.counts.sum())
         if isinstance(folds, People):
-            errors = row_errors(maps, pair.values)
+            errors = row_errors(maps, pair.values, folds.observed, folds.codes[pair.rows])
             squares[:, pair.rows] = errors[[0, 1, -1]]
+            if folds.observed is not None:
+                squares[:, pair.rows] = np.nan
+                at = np.flatnonzero(folds.looked_at[pair.rows])
+                if len(at):
+                    complete = _safe_indexing(pair.values, at)
+                    squares[:, pair.rows[at]] = row_errors(maps[:2], complete)
             found.append(_by_part(folds, pair, errors))
         else:
-            found.append(_by_moments(pair, maps)[None])
+            found.append(_by_moments(folds.moments, pair, maps)[None])
     sums = np.array(found)  # (n_folds, n_parts, n_choices + 2, k), variation and weights last
     by_fold = _held_out(sums.sum(axis=1), float(np.mean(odds)))
     by_part = by_fold
@@ -72,9 +80,17 @@ def crossed(folds: Folds, refit: Refit, refit_share: float, progress: Progress) 
     return Crossed(by_fold, by_part, loses, rows, squares[:2, rows], squares[2, rows])
 
 
-def row_errors(maps: list[LinearMap], X: Any) -> Array:
-    """Squared errors of rows under each map, then squared distances from the mean of the first."""
-    each = [own.errors(X) for own in maps]
+def row_errors(
+    maps: list[LinearMap], X: Any, observed: Array | None = None, codes: Codes | None = None
+) -> Array:
+    """Squared errors of rows under each map, then squared distances from the mean of the first.
+
+    With missing values, ``observed`` says how often the groups have each pair of columns.
+    """
+    if observed is None or codes is None:
+        each = [own.errors(X) for own in maps]
+    else:
+        each = [own.errors_observed(dense(X), codes, observed) for own in maps]
     return np.array([*(errors for errors, _ in each), each[0][1]])
 
 
@@ -93,10 +109,10 @@ def _by_part(people: People, pair: Pair, errors: Array) -> Array:
     return np.array(each, np.float64).reshape(-1, _PARTS, k).swapaxes(0, 1)
 
 
-def _by_moments(pair: Pair, maps: list[LinearMap]) -> Array:
+def _by_moments(moments: GroupMoments, pair: Pair, maps: list[LinearMap]) -> Array:
     """The same sums, of shape (n_choices + 2, k), where moments are all that is known."""
     sums = pair.judge._group_sums()
-    each = [own.group_errors(sums) for own in maps]
+    each = [own.group_errors(moments.completed(sums, own.mean)) for own in maps]
     return np.array([*(errors for errors, _ in each), each[0][1], sums.weights])
 
 

@@ -53,6 +53,7 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
     bounds = _bounds(crossed, setup)
     better_off = _better_off(crossed, setup)
     found = []
+    missing = moments.share_missing
     sizes = moments.n_units.tolist()
     for g, (label, n) in enumerate(zip(labels, moments.counts.tolist(), strict=True)):
         judged = bool(setup.judged[g])
@@ -72,6 +73,7 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
                 better_off=better_off[g] if n > 1 else None,
                 detectable_gap=float(detectable[g]) if judged else None,
                 bounds=Interval(*bounds[g].tolist()) if judged else None,
+                share_missing=float(missing[g]),
             )
         )
     return found
@@ -86,7 +88,7 @@ def _sides(crossed: Crossed, setup: Setup) -> list[list[GroupFigures]]:
     gaps = _above_one(parts, setup.ratios, setup.level, setup.n_gaps)
     share_gaps = _above_one(shares, setup.ratios, setup.level, setup.n_gaps)
     robust: list[Any] = [None] * len(setup.judged)
-    if setup.people is not None:
+    if setup.people is not None and len(crossed.rows):
         codes, weights, (errors_of_units,) = setup.people.by_unit(crossed.rows, crossed.errors[:1])
         robust = robust_figures(errors_of_units, codes, weights, setup.others, setup.judged)
     found: list[list[GroupFigures]] = [[], []]
@@ -142,7 +144,7 @@ def _bounds(crossed: Crossed, setup: Setup) -> Array:
 def _better_off(crossed: Crossed, setup: Setup) -> list[Any]:
     """The share of people in each group whose error the alternative lowers."""
     k = len(setup.judged)
-    if setup.people is None:
+    if setup.people is None or not len(crossed.rows):
         return [None] * k
     of_rows = np.stack([*crossed.errors, crossed.distances])
     codes, weights, (before, after, distances) = setup.people.by_unit(crossed.rows, of_rows)

@@ -35,9 +35,9 @@ from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
 from fairpca._input.folds import FoldRule
 from fairpca._input.rows import dense
-from fairpca._input.stream import Input, in_memory, open_input
+from fairpca._input.stream import Input, in_memory, open_input, with_missing
 from fairpca._linear_map import LinearMap, fitted_map, flattened
-from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.group_moments import GroupMoments, Missing
 from fairpca._progress import Progress, silent
 from fairpca._typing import Array
 from fairpca.metrics.reconstruction import refuse_data
@@ -47,7 +47,7 @@ from fairpca.metrics.reconstruction import refuse_data
 _REFIT = 0.25
 _FOLDS = 10  # for plain PCA, with which a fitted model is compared
 _SAME = 1e-8  # If the scores' variance differs by less, these are the rows fitted to.
-_SHARED = ("standardize", "relative_errors", "min_group_size", "small_groups")
+_SHARED = ("standardize", "relative_errors", "min_group_size", "small_groups", "missing")
 _FAR = 10.0  # Rows further out, in standard deviations, are unlike those fitted to.
 
 
@@ -63,6 +63,7 @@ def audit(
     probes: bool = False,
     reference: Any = None,
     judge_from: int = 30,
+    missing: Missing = "error",
     small_gap: float = 0.05,
     level: float = 0.95,
     cv: Any = 10,
@@ -111,6 +112,11 @@ def audit(
         Compare every other group with this one; by default each with all people outside it.
     judge_from : int, default=30
         Groups of fewer units are listed but not judged; those of fewer than ten never are.
+    missing : {"error", "available"}, default="error"
+        What NaN means, as in :class:`FairPCA`, which is told so. With ``"available"`` each row's
+        error is the sum over the pairs of values that it has, weighted by how seldom its group has
+        the pair: right on average over the group. Medians, shares of people who are better off and
+        deciding columns are those of complete rows.
     small_gap : float, default=0.05
         A reliable gap below this is called small.
     level : float, default=0.95
@@ -145,11 +151,13 @@ def audit(
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
     before, step = taken_apart(estimator)
     progress("reading the rows")
-    opened = open_input(X, sensitive_features, sample_weight, y, units)
+    opened = with_missing(open_input(X, sensitive_features, sample_weight, y, units), missing)
     folds = _folds(opened, pos_label, before, step, cv, random_state)
     progress("fitting")
     moments = folds.moments
     model = alternative_to(step, folds)
+    if moments.has_missing:
+        model.set_params(missing="available")
     fair: Any = fit_quietly(model, moments)
     both = both_of(fair, moments)
     rank = n_kept(fair)
@@ -177,13 +185,16 @@ def audit(
     progress("looking at the scores")
     smaller = for_part_of_rows(model, fair, int(setup.judged.sum()))
     whole = smaller if before is None else Pipeline([*before.steps, ("projection", smaller)])
+    rows = None
+    if isinstance(folds, People):
+        rows = folds.filled(np.arange(len(folds.codes))) if before is None else folds.X
     results = figures.results(setup, errors, is_pca=is_pca)
     progress("following the trade-off")
     has_gap = bool(results["verdict"].worse)
     return Audit(
         **results,
         leakage=leakage(setup, both, probes, smaller),
-        outcomes=None if columns else outcomes(setup, whole, getattr(folds, "X", None)),
+        outcomes=None if columns else outcomes(setup, whole, rows),
         fit=figures.fit_figures(both, fair, moments),
         ranks=figures.rank_curve(curve, errors, setup),
         path=None if columns else figures.frontier(fair, setup, n_points, has_gap, progress),
@@ -204,6 +215,7 @@ def audit_model(
     probes: bool = False,
     reference: Any = None,
     judge_from: int = 30,
+    missing: Missing = "error",
     small_gap: float = 0.05,
     level: float = 0.95,
     random_state: int = 0,
@@ -220,7 +232,7 @@ def audit_model(
         Rows as the model takes them, preferably not those it was fitted to. Of a stream, what needs
         rows is not computed, as for :func:`audit`.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-    sample_weight, units, y, pos_label, probes, reference, judge_from, small_gap, level
+    sample_weight, units, y, pos_label, probes, reference, judge_from, missing, small_gap, level
     random_state
         As for :func:`audit`.
 
@@ -240,7 +252,7 @@ def audit_model(
     """
     refuse_data(model, "audit_model(model, X, sensitive_features)")
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
-    opened = open_input(X, sensitive_features, sample_weight, y, units)
+    opened = with_missing(open_input(X, sensitive_features, sample_weight, y, units), missing)
     fitted = fitted_map(model)
     own = fitted.map.in_units()
     folds = FoldRule(_FOLDS, random_state)
@@ -286,7 +298,7 @@ def audit_model(
     rows = None
     if isinstance(judged, People):
         rows = _safe_indexing(opened.X, judged.positions)
-        outside = _share_outside(fitted.estimator, own, dense(judged.values))
+        outside = _share_outside(fitted.estimator, own, dense(judged.filled(np.arange(len(judged.codes)))))
     return ModelAudit(
         **figures.results(setup, errors, remedy_tried=False, outside=outside),
         leakage=leakage(setup, both, probes),

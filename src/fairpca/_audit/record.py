@@ -86,6 +86,7 @@ class GroupResult:
     detectable_gap: float | None = None  # the gap that these rows show in 80 % of cases
     # The gap by the reading of the audit; each end is one-sided and holds for this group alone.
     bounds: Interval | None = None
+    share_missing: float = 0.0  # of the group's values
 
 
 class Overall(NamedTuple):
@@ -208,6 +209,7 @@ class Provenance:
     shared: Mapping[str, Any] = field(default_factory=dict)
     n_units: int | None = None  # people, or what else the rows belong to; None: every row is one
     not_computed: Sequence[str] = ()  # figures that need rows, where moments were all there is
+    n_complete: int | None = None  # rows without missing values; None: all are
 
 
 @dataclass(frozen=True, repr=False)

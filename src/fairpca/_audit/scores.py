@@ -51,7 +51,7 @@ def leakage(
         fitted_to, rows = map(np.sort, halves)
         half = people.moments_of(people.values, FoldRule(FEWEST_FOLDS), fitted_to)
         both = both_of(fit_quietly(smaller, half), half)
-    values = _safe_indexing(people.values, rows)
+    values = people.filled(rows)
     how: dict[str, Any] = {"cv": _FOLDS, "level": setup.level, "random_state": setup.seed}
     probed = [probe_groups(None, own.scores(values), people.groups[rows], **how) for own in both]
     return Leakage(baseline, alternative, probed[0], probed[1], len(rows))
@@ -113,6 +113,6 @@ def sampled_scores(setup: Setup, both: Sequence[LinearMap]) -> SampledRows | Non
     each = max(_MOST_SCORES // len(judged), 1)
     members = [rng.permutation(np.flatnonzero(people.codes == g))[:each] for g in judged]
     rows = np.concatenate([np.sort(own) for own in members])
-    values = _safe_indexing(people.values, rows)
+    values = people.filled(rows)
     pca, fair = (own.scores(values)[:, :2] for own in both)
     return SampledRows(people.positions[rows], people.codes[rows], pca, fair)

@@ -521,6 +521,25 @@ class GroupMoments:
         return np.zeros(len(self.groups))
 
     @property
+    def observed(self) -> Array | None:
+        """The share of each group's rows that have each pair of columns; None if all have all."""
+        total = self._group_sums()
+        return total.observed if isinstance(total, PairSums) else None
+
+    def completed(self, sums: AnySums, origin: Array) -> AnySums:
+        """What sums of some of these rows would be on average, were they complete."""
+        total = self._group_sums()
+        if isinstance(sums, PairSums) and isinstance(total, PairSums):
+            return sums.completed(origin, total)
+        return sums
+
+    @property
+    def covariance(self) -> Array:
+        """The second moments of all rows about the overall mean."""
+        operand = self.operand()
+        return np.tensordot(operand.shares, operand.dense_matrices, axes=1)
+
+    @property
     def clipped_variance(self) -> Array:
         """What clipping negative eigenvalues adds to each group's variance, as a share of it."""
         total = self._group_sums()
