@@ -28,7 +28,9 @@ def with_holes(X, groups, of_b=0.4, of_a=0.05, seed=1):
 
 
 def figures(result):
-    return np.array([[g.baseline.error, g.baseline.gap.value, g.change.value] for g in result.groups])
+    return np.array(
+        [[g.baseline.error, g.baseline.gap.value, g.change.value] for g in result.groups]
+    )
 
 
 def test_complete_rows_are_audited_as_without_it():
@@ -122,3 +124,11 @@ def test_what_is_missing_is_said_for_each_group():
     assert shares == pytest.approx(expected)
     assert result.provenance.n_complete == np.isfinite(holes).all(axis=1).sum()
     assert f"{expected['b']:.1%} of those of b" in " ".join(left_out(result))
+
+
+def test_models_that_are_not_linear_need_complete_rows():
+    X, groups = table()
+    holes = with_holes(X, groups)
+    pair = (lambda rows: rows[:, :2], lambda scores: np.zeros((len(scores), 6)))
+    with pytest.raises(ValueError, match="linear projections only"):
+        audit_model(pair, holes, groups, missing="available")

@@ -30,7 +30,6 @@ from fairpca._moments.group_differences import positive_class
 from fairpca._moments.group_moments import NEVER, GroupMoments, moments_of_rows
 from fairpca._typing import Array, Codes, Labels, Mask
 
-
 _FEWEST_COMPLETE = 10  # complete rows of each group that single rows are looked at for
 
 
@@ -113,7 +112,8 @@ class People(Folds):
         self._target = kept.classes if with_y else None
         self._may_miss = kept.may_miss
         folds = _dealt(kept, cv)
-        self._rows = [np.flatnonzero(folds == f) for f in np.unique(folds).tolist() if f != NEVER]
+        numbers = np.unique(folds).tolist()
+        self.rows_of_folds = [np.flatnonzero(folds == f) for f in numbers if f != NEVER]
         self.values = kept.X
         names = kept.feature_names
         if before is not None:
@@ -123,7 +123,7 @@ class People(Folds):
         self.looked_at = self._looked_at()
         self._own_spaces: list[Pair] = []
         if before is not None:
-            self._own_spaces = [self._own_space(before, rows) for rows in self._rows]
+            self._own_spaces = [self._own_space(before, rows) for rows in self.rows_of_folds]
         if kept.n_left_out:
             self.left_out = [LeftOut("rows", "", kept.n_left_out, "weight zero")]
 
@@ -131,7 +131,7 @@ class People(Folds):
         if self._own_spaces:
             yield from self._own_spaces
             return
-        for fold, rows in zip(self.moments._folds(), self._rows, strict=True):
+        for fold, rows in zip(self.moments._folds(), self.rows_of_folds, strict=True):
             fit_to, judge = self.moments._split(fold)
             yield Pair(fit_to, judge, rows, _safe_indexing(self.values, rows))
 

@@ -98,7 +98,6 @@ class GroupEstimator(BaseEstimator, GroupRecord, Generic[Result]):  # type: igno
     small_groups: SmallGroups = "error"
     missing: Missing = "error"  # for estimators without this parameter
 
-    _named: tuple[str, ...] = ()  # columns of X that arguments of ``fit`` named
     _lacking: str = ""  # why the rows that ``partial_fit`` has seen do not allow a fit yet
     _otherwise: ClassVar[str] = ""  # what to use for one group instead
 

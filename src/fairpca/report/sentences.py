@@ -203,8 +203,9 @@ def _gap(audit: AnyAudit) -> tuple[str, str, str]:
     if others:
         lead += f" Also reliably worse off: {in_a_row(others, _MOST_NAMED, _IN_TABLE)}."
     if isinstance(audit, ModelAudit):
+        size = counted(origin.n_components, "component")
         effect = (
-            f"Plain PCA of the same size describes the group {difference(left.value)} than "
+            f"Plain PCA of {size} describes the group {difference(left.value)} than "
             f"{against(audit, row.label)}, judged on people left out of its fit; the model may "
             "have seen these people."
         )
