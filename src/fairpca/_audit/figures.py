@@ -184,7 +184,7 @@ def results(setup: Setup, crossed: Crossed, **how: Any) -> dict[str, Any]:
 
 def ranks_of_curve(ranks: Sequence[int] | None, r: int, moments: GroupMoments) -> list[int]:
     """The ranks of the curve; see ``ranks`` of :func:`fairpca.audit`."""
-    limit = int(min(moments.n_features, moments.counts.sum()))
+    limit = int(min(moments.n_features, moments.n_rows))
     if ranks is not None:
         if not len(ranks) or any(rank not in range(1, limit + 1) for rank in ranks):
             raise ValueError(f"ranks={list(ranks)}: pass integers from 1 to {limit}.")

@@ -231,7 +231,7 @@ def _kept(given: Input, pos_label: Any, raw: bool) -> Kept:
         names = table.feature_names
         X = X.tocsr() if hasattr(X, "tocsr") else dense(X)
     n = X.shape[0] if hasattr(X, "shape") else len(X)
-    codes, known = labels.encode_groups(groups, n)
+    codes, known, _ = labels.encode_groups(groups, n)
     checks.refuse_continuous(known, np.bincount(codes))
     if table is not None and table.feature_names is not None:
         labels.warn_of_group_columns(table, groups)
