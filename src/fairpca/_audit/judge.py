@@ -174,7 +174,8 @@ def audit(
     progress("looking at the scores")
     smaller = for_part_of_rows(model, fair, int(setup.judged.sum()))
     whole = smaller if before is None else Pipeline([*before.steps, ("projection", smaller)])
-    results = figures.results(setup, errors, is_pca=is_pca)
+    progress("reading the figures otherwise")
+    results = figures.results(setup, errors, None if columns else refits.usual, is_pca=is_pca)
     progress("following the trade-off")
     has_gap = bool(results["verdict"].worse)
     return Audit(
@@ -280,7 +281,7 @@ def audit_model(
     kept = errors.distances - errors.errors[0]
     same, outside = _beside_fit(fitted.estimator, own, kept, dense(judged.values))
     return ModelAudit(
-        **figures.results(setup, errors, remedy_tried=False, outside=outside),
+        **figures.results(setup, errors, None, remedy_tried=False, outside=outside),
         leakage=leakage(setup, both, probes),
         outcomes=outcomes(setup, in_use, _safe_indexing(X, judged.positions)),
         on_rows_fitted_to=sample_weight is None and same,
