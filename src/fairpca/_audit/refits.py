@@ -31,7 +31,7 @@ from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.sums import scale_of
 from fairpca._problems.problems import PLAIN_PCA
 from fairpca._solvers import solve
-from fairpca._solvers.eigenspaces.dense import top_eigenvectors
+from fairpca._solvers.eigenspaces.lapack import top_eigenvectors
 from fairpca._typing import Array
 from fairpca.exceptions import quietly, warn
 from fairpca.metrics.reconstruction import refuse_data
@@ -234,7 +234,7 @@ def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> Line
     with single_threaded_blas():
         _, basis = top_eigenvectors(C, rank)
     if operand.frame is not None:
-        basis = operand.frame @ basis
+        basis = operand.frame.lift(basis)
     return LinearMap.projection(with_signs(basis.T), mean, scale)
 
 

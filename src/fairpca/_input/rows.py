@@ -111,7 +111,8 @@ class ColumnRows(DenseRows):
     """Numpy columns of equal length, joined into rows when a block is asked for."""
 
     def __init__(self, columns: list[NDArray[Any]], names: list[str]) -> None:
-        self.columns, self.feature_names = columns, names
+        self.columns = columns
+        self.feature_names: list[str] = names
         n_rows = len(columns[0]) if columns else 0  # there may be no columns left
         self.shape = self.n_rows, self.n_features = n_rows, len(columns)
         single = all(column.dtype == np.float32 for column in columns)
@@ -122,6 +123,12 @@ class ColumnRows(DenseRows):
         for j, column in enumerate(self.columns):
             block[:, j] = column[start:stop]
         return block
+
+    def as_table(self) -> Any:
+        """The columns as a table that scikit-learn and our own estimators take."""
+        from fairpca._input.arrow import pa
+
+        return pa.table(dict(zip(self.feature_names, self.columns, strict=True)))
 
     def gather(self, start: int, order: Codes, buffer: Array) -> Array:
         n = len(order)
@@ -220,7 +227,7 @@ def refuse_non_finite(rows: Rows) -> None:
             column = j if rows.feature_names is None else repr(rows.feature_names[j])
             kind, remedy = "infinity", "correct the values"
             if np.isnan(block[i, j]):
-                kind, remedy = "NaN", "fill them with sklearn.impute.SimpleImputer"
+                kind, remedy = "NaN", "use missing='available' where it is offered"
             where = f"column {column}, first in row {place.start + i} (counting from 0)"
             raise ValueError(f"Input X contains {kind} in {where}; drop such rows, or {remedy}.")
 

@@ -376,6 +376,16 @@ class GroupMoments:
         moved._sums = sums.moved(origin)
         return moved
 
+    def _in_row_space(self) -> GroupMoments:
+        """The same moments, in the coordinates of the rows' span where rows are few."""
+        if not isinstance(self._sums, FewRows):
+            return self
+        turned = copy(self)
+        turned._sums = self._sums.in_row_space()
+        turned.n_features = turned._sums.sums.shape[1]
+        turned.feature_names = None
+        return turned
+
     def _sums_by_fold(self) -> list[AnySums]:
         """The sums by group of rows that are never left out, and then of each fold that has any."""
         folds = self._cells[_FOLD]
@@ -508,11 +518,24 @@ class GroupMoments:
             )
 
     @property
+    def has_missing(self) -> bool:
+        """Whether values are missing in some of the rows."""
+        return isinstance(self._sums, PairSums)
+
+    @property
     def share_missing(self) -> Array:
         """The share of the values of each group that are missing."""
         total = self._group_sums()
         if isinstance(total, PairSums):
             return total.share_missing
+        return np.zeros(len(self.groups))
+
+    @property
+    def clipped_variance(self) -> Array:
+        """What clipping negative eigenvalues adds to each group's variance, as a share of it."""
+        total = self._group_sums()
+        if isinstance(total, PairSums):
+            return total.clipped_variance()
         return np.zeros(len(self.groups))
 
     def variances(self) -> tuple[Array, Array]:

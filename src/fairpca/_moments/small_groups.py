@@ -47,6 +47,13 @@ class SettledGroups:
             raise ValueError(f"X has a total variance of {size}; rescale it with StandardScaler.")
         return operand
 
+    @property
+    def covariance(self) -> Array:
+        """The second moments of all rows about the overall mean, in the units of X."""
+        operand = self.operand
+        C = np.tensordot(operand.shares, operand.dense_matrices, axes=1)
+        return C if self.scale is None else C * np.outer(self.scale, self.scale)
+
     def measured(self, relative_errors: bool) -> Operand:
         """The operand; with ``relative_errors``, errors are shares of each group's own variance."""
         return self.operand.relative() if relative_errors else self.operand

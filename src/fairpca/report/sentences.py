@@ -133,6 +133,9 @@ def left_out(audit: AnyAudit) -> list[str]:
     for reason, names in columns.items():
         start = "Columns" if names[1:] else "Column"
         said.append(f"{start} {in_a_row(names, 40)}: left out, {reason}.")
+    if audit.provenance.not_computed:
+        listed = in_a_row(audit.provenance.not_computed)
+        said.append(f"Not computed, because the rows were not in memory: {listed}.")
     return said
 
 
@@ -198,8 +201,9 @@ def _gap(audit: AnyAudit) -> tuple[str, str, str]:
     if others:
         lead += f" Also reliably worse off: {in_a_row(others, _MOST_NAMED, _IN_TABLE)}."
     if isinstance(audit, ModelAudit):
+        size = counted(origin.n_components, "component")
         effect = (
-            f"Plain PCA of the same size describes the group {difference(left.value)} than "
+            f"Plain PCA of {size} describes the group {difference(left.value)} than "
             f"{against(audit, row.label)}, judged on people left out of its fit; the model may "
             "have seen these people."
         )
