@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.audits import Reading, made_audit, made_group, say
+from helpers.audits import GapReading, made_audit, made_group, say
 from sklearn.decomposition import PCA
 
 from fairpca import FairPCA, GroupMoments, audit, audit_model
@@ -152,7 +152,7 @@ def test_what_needs_rows_or_a_fit_is_not_tried():
     assert {r.name for r in fixed.readings if not r.not_tried} == {"medians"}
 
 
-READ = Reading("codes", "a", None, None, True, ("b",), (99.0,), 48)
+READ = GapReading("codes", "a", None, None, True, ("b",), (99.0,), 48)
 GAP = made_group("a", 500, (0.3, 0.2, 0.4), (0.0, 0.0, 0.0))
 OTHER = made_group("b", 500, (-0.2, -0.3, -0.1), (0.0, 0.0, 0.0))
 

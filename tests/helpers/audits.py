@@ -18,6 +18,7 @@ from fairpca._audit.record import (
     Budget,
     DecidingColumn,
     Fit,
+    GapReading,
     GroupFigures,
     GroupResult,
     Interval,
@@ -28,7 +29,6 @@ from fairpca._audit.record import (
     Overall,
     Provenance,
     RankCurve,
-    Reading,
     Robust,
     SampledRows,
 )

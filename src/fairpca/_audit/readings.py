@@ -25,7 +25,7 @@ from sklearn.metrics import roc_auc_score
 from fairpca._audit.crossed import Crossed
 from fairpca._audit.few_rows import median_of
 from fairpca._audit.people import People
-from fairpca._audit.record import Interval, Reading
+from fairpca._audit.record import GapReading, Interval
 from fairpca._audit.setup import LEAST, Setup
 from fairpca._cv.held_out import Totals, spread
 from fairpca._linear_map import LinearMap
@@ -68,21 +68,21 @@ class _Untried(Exception):
 
 def readings_of(
     setup: Setup, crossed: Crossed, usual: Usual | None, labels: Sequence[Any]
-) -> list[Reading]:
+) -> list[GapReading]:
     """Every reading of the gaps of these groups; ``usual`` is None where nothing is fitted."""
     people = setup.people
     if people is None:
         why = "needs rows in memory"
-        return [Reading(name, label, not_tried=why) for label in labels for name in NAMES]
+        return [GapReading(name, label, not_tried=why) for label in labels for name in NAMES]
     context = _Context(setup, people, crossed, usual)
     return [_read(context, name, label) for label in labels for name in NAMES]
 
 
-def _read(context: _Context, name: str, label: Any) -> Reading:
+def _read(context: _Context, name: str, label: Any) -> GapReading:
     try:
         return _READERS[name](context, label)
     except _Untried as why:
-        return Reading(name, label, not_tried=str(why))
+        return GapReading(name, label, not_tried=str(why))
 
 
 class _Context:
@@ -111,7 +111,7 @@ class _Context:
 
         return _Gaps(logs(held_out.totals), held_out.contributions(logs))
 
-    def of_gaps(self, name: str, label: Any, gaps: _Gaps, **what: Any) -> Reading:
+    def of_gaps(self, name: str, label: Any, gaps: _Gaps, **what: Any) -> GapReading:
         """The gap of a group by a reading that changes the errors of rows."""
         g = self.setup.folds.labels.index(label)
         paired = gaps.contributions - self.shown.contributions
@@ -122,11 +122,11 @@ class _Context:
 
     def compared(
         self, name: str, label: Any, read: float, own_error: float, paired_error: float, **what: Any
-    ) -> Reading:
+    ) -> GapReading:
         """The gap of a group by a reading, on the log scale, beside the one that is shown."""
         shown = float(self.shown.logs[self.setup.folds.labels.index(label)])
         difference = self._interval(read - shown, paired_error)
-        return Reading(
+        return GapReading(
             name,
             label,
             gap=self._interval(read, own_error),
@@ -200,7 +200,7 @@ class _Context:
 # -- the readings ----------------------------------------------------------------------------------
 
 
-def _codes_as_missing(context: _Context, label: Any) -> Reading:
+def _codes_as_missing(context: _Context, label: Any) -> GapReading:
     """All codes at once; where that overturns the gap, the column that does so by itself."""
     codes = context.codes
     if not codes:
@@ -215,11 +215,11 @@ def _codes_as_missing(context: _Context, label: Any) -> Reading:
     return min(alone, key=_gap_of, default=whole)
 
 
-def _gap_of(reading: Reading) -> float:
+def _gap_of(reading: GapReading) -> float:
     return reading.gap.value if reading.gap is not None else np.inf
 
 
-def _of_codes(context: _Context, label: Any, codes: Sequence[Code]) -> Reading:
+def _of_codes(context: _Context, label: Any, codes: Sequence[Code]) -> GapReading:
     names = context.people.feature_names
     return context.of_gaps(
         "codes",
@@ -231,7 +231,7 @@ def _of_codes(context: _Context, label: Any, codes: Sequence[Code]) -> Reading:
     )
 
 
-def _without_restating(context: _Context, label: Any) -> Reading:
+def _without_restating(context: _Context, label: Any) -> GapReading:
     people = context.people
     g = context.setup.folds.labels.index(label)
     rows = np.flatnonzero((people.codes == g) | context.setup.others[g][people.codes])
@@ -246,7 +246,7 @@ def _without_restating(context: _Context, label: Any) -> Reading:
     return context.of_gaps("restating columns", label, gaps, columns=names)
 
 
-def _by_medians(context: _Context, label: Any) -> Reading:
+def _by_medians(context: _Context, label: Any) -> GapReading:
     """Medians of units. Their errors are found by resampling: a median is no sum."""
     crossed = context.crossed
     setup = context.setup
@@ -286,7 +286,7 @@ def resampled(errors: Array, weights: Array, rng: np.random.Generator) -> Array:
     return np.array([medians.var(), (medians - means).var()]) * m / n
 
 
-_READERS: dict[str, Callable[[_Context, Any], Reading]] = {
+_READERS: dict[str, Callable[[_Context, Any], GapReading]] = {
     "codes": _codes_as_missing,
     "restating columns": _without_restating,
     "medians": _by_medians,

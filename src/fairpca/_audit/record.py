@@ -111,7 +111,7 @@ class DecidingColumn:
     share_of_error: float = 0.0  # share of that group's error
 
 
-class Reading(NamedTuple):
+class GapReading(NamedTuple):
     """The gap of a group, computed again under another reading of the same figures."""
 
     name: str  # "codes", "restating columns" or "medians"
@@ -231,7 +231,7 @@ class _Result:
     verdict: Verdict
     groups: Sequence[GroupResult]
     overall: Overall
-    readings: Sequence[Reading]  # of the gaps that are shown
+    readings: Sequence[GapReading]  # of the gaps that are shown
     columns: Sequence[DecidingColumn]
     left_out: Sequence[LeftOut]
     provenance: Provenance

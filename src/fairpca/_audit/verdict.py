@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from fairpca._audit.record import DecidingColumn, GroupResult, Interval, Reading
+    from fairpca._audit.record import DecidingColumn, GapReading, GroupResult, Interval
 
 
 class Case(Enum):
@@ -183,7 +183,7 @@ def decide(
     columns: Sequence[DecidingColumn],
     thresholds: Thresholds,
     *,
-    readings: Sequence[Reading] = (),
+    readings: Sequence[GapReading] = (),
     nothing_compressed: bool = False,  # all errors are rounding
     by_share: bool = False,  # judge shares of each group's own variation
     is_pca: bool = False,  # the alternative is plain PCA

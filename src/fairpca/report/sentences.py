@@ -13,9 +13,9 @@ from fairpca._audit.record import (
     AnyAudit,
     Audit,
     DecidingColumn,
+    GapReading,
     Interval,
     ModelAudit,
-    Reading,
     group_name,
 )
 from fairpca._audit.verdict import Case, Reason, Remedy, gaps_of
@@ -236,7 +236,7 @@ def _depends(audit: AnyAudit) -> tuple[str, str, str]:
     return headline, lead, to_do
 
 
-def overturning(audit: AnyAudit, label: Any) -> Reading:
+def overturning(audit: AnyAudit, label: Any) -> GapReading:
     """The first reading that overturns the gap of a group."""
     return next(r for r in audit.readings if r.overturns and r.group == label)
 
@@ -247,7 +247,7 @@ def depends(audit: AnyAudit, label: Any) -> str:
     return f"this depends on {on}"
 
 
-def _read_otherwise(reading: Reading) -> tuple[str, str, str]:
+def _read_otherwise(reading: GapReading) -> tuple[str, str, str]:
     """What a reading says the gap depends on, the gap that it shows, and how to settle it."""
     names = in_a_row([f"“{column}”" for column in reading.columns], _MOST_NAMED, "more columns")
     columns = f"column{'s' * (len(reading.columns) > 1)} {names}"
