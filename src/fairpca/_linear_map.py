@@ -189,23 +189,50 @@ def map_of(estimator: Any) -> LinearMap:
     if hasattr(estimator, "rebuild_map_"):
         return columns_map(estimator, estimator.columns_, estimator.rebuild_map_)
     components = getattr(estimator, "components_", None)
-    mean = getattr(estimator, "mean_", None)
-    if components is not None and isinstance(estimator, TruncatedSVD):  # it does not centre
-        mean = np.zeros(components.shape[1])
+    mean = _mean_of(estimator)
     if components is None or mean is None:
         refuse_unfitted(estimator)
         raise TypeError(
             f"{type(estimator).__name__} has no components_ and mean_; pass a fitted linear "
             "projection such as FairPCA or sklearn.decomposition.PCA, or a pipeline with one."
         )
-    components = np.asarray(components, dtype=np.float64)
-    departure = np.abs(components @ components.T - np.eye(len(components))).max(initial=0.0)
+    departure = _departure(components)
     if departure > _ORTHONORMAL:
         raise ValueError(
             f"the components_ of {type(estimator).__name__} are not orthonormal (off by "
             f"{departure:.2g}), so they define no orthogonal projection; pass FairPCA or PCA."
         )
+    return projection_map(estimator, mean)
+
+
+def has_map(estimator: Any) -> bool:
+    """Whether a fitted estimator is an orthogonal projection, or keeps columns."""
+    if hasattr(estimator, "rebuild_map_"):
+        return True
+    components = getattr(estimator, "components_", None)
+    if components is None or _mean_of(estimator) is None:
+        return False
+    return _departure(components) <= _ORTHONORMAL
+
+
+def _mean_of(estimator: Any) -> Array | None:
+    """The point at which the scores of an estimator with components are zero."""
+    if isinstance(estimator, TruncatedSVD) and hasattr(estimator, "components_"):
+        return np.zeros(estimator.components_.shape[1])
+    return getattr(estimator, "mean_", None)
+
+
+def _departure(components: Any) -> float:
+    """How far rows are from being orthonormal."""
+    rows = np.asarray(components, np.float64)
+    return float(np.abs(rows @ rows.T - np.eye(len(rows))).max(initial=0.0))
+
+
+def projection_map(estimator: Any, mean: Array | None = None) -> LinearMap:
+    """The map of an estimator with orthonormal ``components_``, by default about its ``mean_``."""
+    mean = estimator.mean_ if mean is None else mean
     units = getattr(estimator, "scale_", None)
+    components = np.asarray(estimator.components_, np.float64)
     return LinearMap.projection(components, mean, units, _spread(estimator))
 
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 
 from fairpca._audit import figures
+from fairpca._audit.any_model import Rebuilt, opened, projection_of, rows_to_judge
 from fairpca._audit.crossed import crossed
 from fairpca._audit.people import Folds, People, folds_of_stream, people
 from fairpca._audit.record import Audit, KeptColumns, ModelAudit
@@ -177,7 +178,8 @@ def audit(
     progress("looking at the scores")
     smaller = for_part_of_rows(model, fair, int(setup.judged.sum()))
     whole = smaller if before is None else Pipeline([*before.steps, ("projection", smaller)])
-    results = figures.results(setup, errors, is_pca=is_pca)
+    progress("reading the figures otherwise")
+    results = figures.results(setup, errors, None if columns else refits.usual, is_pca=is_pca)
     progress("following the trade-off")
     has_gap = bool(results["verdict"].worse)
     return Audit(
@@ -194,7 +196,7 @@ def audit(
 
 def audit_model(
     model: Any,
-    X: Any,
+    X: Any = None,
     sensitive_features: Any = None,
     *,
     sample_weight: Any = None,
@@ -208,14 +210,24 @@ def audit_model(
     level: float = 0.95,
     random_state: int = 0,
 ) -> ModelAudit:
-    """Judge a fitted model as it is, next to cross-validated plain PCA of the same rank.
+    """Judge a fitted model as it is, next to cross-validated plain PCA.
+
+    PCA has as many components as the model has scores. If these are not fewer than the columns, it
+    has as many as lose about as much as the model.
 
     Parameters
     ----------
-    model : fitted projection or pipeline
-        An estimator of this library, what :func:`~fairpca.load_model` returns, scikit-learn's
-        ``PCA``, ``IncrementalPCA`` or ``TruncatedSVD``, or a pipeline with one of them.
-        ``FairColumns`` is taken as it is, without a pipeline.
+    model : fitted model, pipeline, or pair
+        * An estimator of this library, what :func:`~fairpca.load_model` returns, or scikit-learn's
+          ``PCA``, ``IncrementalPCA`` or ``TruncatedSVD``. ``FairColumns`` stands in no pipeline.
+        * Any other model with ``transform`` and ``inverse_transform``, such as ``NMF``, ``FastICA``
+          or ``KernelPCA(fit_inverse_transform=True)``.
+        * ``FactorAnalysis`` or a ``FeatureUnion``, which have no ``inverse_transform``: rows are
+          rebuilt from the scores by least squares, fitted without the fold of each row.
+        * A pipeline whose last step, apart from scalers and a classifier, is one of these. Errors
+          are measured in the units of the rows that arrive at that step.
+        * A pair of functions, from rows to scores and from scores to rows.
+        * The pair ``(X, rebuilt)`` of rows and what a model made of them, without another X.
     X : array, sparse matrix, data frame or stream of shape (n_samples, n_features)
         Rows as the model takes them, preferably not those it was fitted to. Of a stream, what needs
         rows is not computed, as for :func:`audit`.
@@ -238,31 +250,36 @@ def audit_model(
     >>> result.verdict.case.value, result.verdict.group, result.on_rows_fitted_to
     ('a gap', '75 and older', True)
     """
-    refuse_data(model, "audit_model(model, X, sensitive_features)")
+    if not isinstance(model, tuple):
+        refuse_data(model, "audit_model(model, X, sensitive_features)")
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
-    opened = open_input(X, sensitive_features, sample_weight, y, units)
-    fitted = fitted_map(model)
-    own = fitted.map.in_units()
+    given = open_input(rows_to_judge(model, X), sensitive_features, sample_weight, y, units)
     folds = FoldRule(_FOLDS, random_state)
-    if in_memory(opened.X):
+    if in_memory(given.X):
         if isinstance(model, FairColumns):
-            model.transform(opened.X)  # refuses other columns, and a model that is not fitted
-        seen = fitted.arriving(opened.X, "audit_model")
-        if (fitted.map.units != 1).any():
-            seen = dense(seen) / fitted.map.units
-        judged: Folds = people(opened._replace(X=seen), pos_label, folds)
+            model.transform(given.X)  # refuses other columns, and a model that is not fitted
+        found = opened(model, given.X)
+        judged: Folds = people(given._replace(X=found.seen), pos_label, folds)
     else:
-        judged = folds_of_stream(opened._replace(y=None), folds, fitted)
-    rank, d = own.decode.shape
-    for names in (getattr(one, "feature_names_in_", None) for one in (model, fitted.estimator)):
-        if names is not None and len(names) == d:  # those of the projection win
+        fitted = fitted_map(model)
+        found = projection_of(model, fitted, None)
+        judged = folds_of_stream(given._replace(y=None), folds, fitted)
+    known = None
+    if found.own is None:
+        assert isinstance(judged, People)
+        known = Rebuilt(found, judged)
+        rank = known.rank_beside()
+    else:
+        rank = len(found.own.decode)
+    for names in (getattr(one, "feature_names_in_", None) for one in (model, found.step)):
+        if names is not None and len(names) == judged.moments.n_features:  # the step's win
             judged.feature_names = [str(name) for name in names]
     steps = flattened(model)
     setup = Setup(
         judged,
         any(getattr(step, "relative_errors", False) is True for step in steps),
         (),
-        judged=" ".join(repr(model).split()),
+        judged=found.text,
         alternative=f"PCA(n_components={rank})",
         n_components=rank,
         standardized=any(getattr(s, "standardize", isinstance(s, StandardScaler)) for s in steps),
@@ -273,24 +290,39 @@ def audit_model(
         random_state=random_state,
     )
 
-    def refit(_: int, fit_to: GroupMoments) -> list[LinearMap]:
+    def refit(fold: int, fit_to: GroupMoments) -> list[Any]:
         """The model, which is fixed, and PCA, with nothing to choose for a fold."""
+        own: Any = found.own
+        if known is not None:
+            own = known.of_fold(fold)
         pca = fit_pca(fit_to, rank)
         return [own, pca, pca]
 
     errors = crossed(judged, refit, 0.0, silent)
-    both = own, fit_pca(judged.moments, rank)
-    in_use = model if hasattr(model, "transform") else model[:-1]  # without its classifier
-    same = _varies_as_in_fit(fitted.estimator, own, errors.folds)
+    pca = fit_pca(judged.moments, rank)
+    if known is not None:
+        return ModelAudit(
+            **figures.results(setup, errors, None, remedy_tried=False),
+            leakage=leakage(setup, (known, pca), probes),
+            outcomes=outcomes(setup, known.scores, known.values),
+            on_rows_fitted_to=False,
+            outside=None,
+            column_errors=known.column_errors(),
+            loadings=None,
+        )
+    own: Any = found.own
+    same = _varies_as_in_fit(found.step, own, errors.folds)
     outside = None
+    scores = None
     rows = None
     if isinstance(judged, People):
-        rows = _safe_indexing(opened.X, judged.positions)
-        outside = _share_outside(fitted.estimator, own, dense(judged.values))
+        rows = dense(judged.values)
+        scores = own.scores(rows)
+        outside = _share_outside(found.step, own, rows)
     return ModelAudit(
-        **figures.results(setup, errors, remedy_tried=False, outside=outside),
-        leakage=leakage(setup, both, probes),
-        outcomes=outcomes(setup, in_use, rows),
+        **figures.results(setup, errors, None, remedy_tried=False, outside=outside),
+        leakage=leakage(setup, (own, pca), probes),
+        outcomes=outcomes(setup, scores, rows),
         on_rows_fitted_to=sample_weight is None and same,
         outside=outside,
         column_errors=figures.column_errors(own, judged.moments),

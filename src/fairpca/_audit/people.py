@@ -107,7 +107,9 @@ class People(Folds):
         self.pos_label = kept.pos_label
         self._target = kept.classes if with_y else None
         folds = _dealt(kept, cv)
-        self._rows = [np.flatnonzero(folds == f) for f in np.unique(folds).tolist() if f != NEVER]
+        self.fold_of_rows = folds
+        numbers = np.unique(folds).tolist()
+        self.rows_of_folds = [np.flatnonzero(folds == f) for f in numbers if f != NEVER]
         self.values = kept.X
         names = kept.feature_names
         if before is not None:
@@ -115,7 +117,7 @@ class People(Folds):
         super().__init__(self.moments_of(self.values, folds), names)
         self._own_spaces: list[Pair] = []
         if before is not None:
-            self._own_spaces = [self._own_space(before, rows) for rows in self._rows]
+            self._own_spaces = [self._own_space(before, rows) for rows in self.rows_of_folds]
         if kept.n_left_out:
             self.left_out = [LeftOut("rows", "", kept.n_left_out, "weight zero")]
 
@@ -123,16 +125,19 @@ class People(Folds):
         if self._own_spaces:
             yield from self._own_spaces
             return
-        for fold, rows in zip(self.moments._folds(), self._rows, strict=True):
+        for fold, rows in zip(self.moments._folds(), self.rows_of_folds, strict=True):
             fit_to, judge = self.moments._split(fold)
             yield Pair(fit_to, judge, rows, _safe_indexing(self.values, rows))
 
-    def moments_of(self, values: Any, folds: Any, rows: Any = slice(None)) -> GroupMoments:
+    def moments_of(
+        self, values: Any, folds: Any, rows: Any = slice(None), *, may_miss: bool = False
+    ) -> GroupMoments:
         """Moments by fold of all or some rows; ``values`` holds all rows after the first steps."""
         target = None if self._target is None else self._target[rows]
         units = None if self.units is None else NumberedUnits(self.units[rows])
         values = as_rows(_safe_indexing(values, rows))
         given = Input(values, self.groups[rows], self.weights[rows], target, units)
+        given = given._replace(may_miss=may_miss)
         return moments_of_rows(given, folds)
 
     def by_unit(self, rows: Codes, figures: Array) -> tuple[Codes, Array, Array]:

@@ -10,7 +10,7 @@ gap       ``R_g / R_rest - 1``: 0.33 says that g is described 33 % worse than al
 ========  ==================================================================
 
 In an :class:`Audit` plain PCA is judged (``baseline``) and the ``alternative`` is the fair version.
-In a :class:`ModelAudit` a model is judged and the alternative is plain PCA of the same rank.
+In a :class:`ModelAudit` a model is judged and the alternative is plain PCA.
 """
 
 import os
@@ -109,6 +109,20 @@ class DecidingColumn:
     decides: bool  # whether its scale and much of the error of a judged group depend on these rows
     group: Any = None  # the group much of whose error they make up, if there is one
     share_of_error: float = 0.0  # share of that group's error
+
+
+class GapReading(NamedTuple):
+    """The gap of a group, computed again under another reading of the same figures."""
+
+    name: str  # "codes", "restating columns" or "medians"
+    group: Any
+    gap: Interval | None = None  # None if the reading is not tried
+    difference: Interval | None = None  # (1 + gap) over 1 + the shown gap, minus 1; paired
+    overturns: bool = False  # less than half of the shown gap, and less beyond chance
+    columns: Sequence[str] = ()  # that are read otherwise
+    values: Sequence[float] = ()  # that may be codes
+    n_rows: int = 0  # with such a value
+    not_tried: str = ""  # why
 
 
 class LeftOut(NamedTuple):
@@ -217,6 +231,7 @@ class _Result:
     verdict: Verdict
     groups: Sequence[GroupResult]
     overall: Overall
+    readings: Sequence[GapReading]  # of the gaps that are shown
     columns: Sequence[DecidingColumn]
     left_out: Sequence[LeftOut]
     provenance: Provenance
@@ -284,7 +299,7 @@ class Audit(_Result):
 
 @dataclass(frozen=True, repr=False)
 class ModelAudit(_Result):
-    """How a fitted model treats the groups, beside plain PCA of the same rank.
+    """How a fitted model treats the groups, beside plain PCA.
 
     The case of the verdict is ``GAP`` where there is a gap: no remedy is tried.
     """
@@ -296,7 +311,7 @@ class ModelAudit(_Result):
     # if the model does not store its variances.
     outside: float | None
     column_errors: Array  # what each group loses on each column, of shape (k, n_features)
-    loadings: Array  # of shape (n_components, n_features)
+    loadings: Array | None  # of shape (n_components, n_features); None if scores are not linear
 
 
 #: Fields of audits that have figures of every group, besides ``groups``.

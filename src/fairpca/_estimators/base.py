@@ -108,7 +108,6 @@ class GroupEstimator(BaseEstimator, GroupRecord, Generic[Result]):  # type: igno
     missing: Missing = "error"  # for estimators without this parameter
     crossing: bool = True  # likewise
 
-    _named: tuple[str, ...] = ()  # columns of X that arguments of ``fit`` named
     _lacking: str = ""  # why the rows that ``partial_fit`` has seen do not allow a fit yet
     _otherwise: ClassVar[str] = ""  # what to use for one group instead
 

@@ -15,7 +15,7 @@ h       directions that are hidden or erased
 ======  ==================================================================
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import get_annotations
 from typing import Annotated, Any, Literal
@@ -185,6 +185,7 @@ ByComponent = Annotated[Array, numbers("r")]
 ByFeature = Annotated[Array, numbers("d")]
 
 _NAMES = Kind("a list of names", _is_names, "d", stored="labels", optional=True)
+_NAMED = Kind("a list of names", _is_names, optional=True)
 _POSITIVE = Kind("positive numbers", _are_positive, "d", stored="array")
 _ORTHONORMAL = Kind("orthonormal rows", _are_orthonormal, "rd", stored="array")
 _HIDDEN = Kind("orthonormal rows", _are_orthonormal, "hd", stored="array")
@@ -208,6 +209,7 @@ class GroupRecord:
     scale_: Annotated[Array, _POSITIVE]
     covariance_: Annotated[Array, numbers("dd", missing="available")]
     clipped_variance_: Annotated[Array, numbers("k", missing="available")]
+    _named: Annotated[Sequence[str], _NAMED] = ()  # columns of X that arguments of ``fit`` named
     moments_: Annotated[GroupMoments, never_saved("moments")]
 
 

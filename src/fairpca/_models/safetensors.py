@@ -152,6 +152,8 @@ def _described(estimator: Estimator) -> Json:
 
 def _to_json(name: str, value: Any) -> Any:
     plain = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+    if isinstance(plain, tuple):
+        plain = list(plain)
     for item in plain if isinstance(plain, list) else [plain]:
         if not (item is None or isinstance(item, (bool, int, float, str))):
             raise TypeError(

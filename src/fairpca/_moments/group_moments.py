@@ -450,6 +450,16 @@ class GroupMoments:
         moved._sums = sums.moved(origin)
         return moved
 
+    def _in_row_space(self) -> GroupMoments:
+        """The same moments, in the coordinates of the rows' span where rows are few."""
+        if not isinstance(self._sums, FewRows):
+            return self
+        turned = copy(self)
+        turned._sums = self._sums.in_row_space()
+        turned.n_features = turned._sums.sums.shape[1]
+        turned.feature_names = None
+        return turned
+
     def _sums_by_fold(self) -> list[AnySums]:
         """The sums by group of rows that are never left out, and then of each fold that has any."""
         folds = self._cells[_FOLD]

@@ -318,13 +318,13 @@ def learn(given: Input, folds: FoldRule | Codes | None = None) -> Moments:
     rows = as_rows(given.X)
     given = given._replace(X=rows)
     n, d = rows.n_rows, rows.n_features
-    few = are_few(n, d) and n <= _FEW_ROWS and n * d <= 8 * ENTRIES_AT_A_TIME
-    if few or d <= _GRAMS_UP_TO:
+    small = n <= _FEW_ROWS and n * d <= 8 * ENTRIES_AT_A_TIME
+    if d <= _GRAMS_UP_TO or (are_few(n, d) and (small or folds is not None)):
         return moments_of_rows(given, folds)
     if folds is not None:
-        problem = f"cross-validation works for up to {_GRAMS_UP_TO} features, not {d}"
+        problem = f"cross-validation works for up to {_GRAMS_UP_TO} features"
         remedy = "pass fewer columns, or do without it (FairPCA, or tradeoff_path without cv)"
-        raise ValueError(f"{problem}; {remedy}.")
+        raise ValueError(f"{problem}, or half as many rows as features, not {n} x {d}; {remedy}.")
     if not given.crossing and encode_groups(given.sensitive_features, n).margins:
         raise ValueError(
             f"crossing=False works for up to {_GRAMS_UP_TO} features, not {d}; pass fewer columns, "

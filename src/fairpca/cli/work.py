@@ -29,8 +29,8 @@ from fairpca._audit.record import AnyAudit, Audit, LeftOut, ModelAudit, group_na
 from fairpca._audit.refits import for_sizes
 from fairpca._audit.verdict import Case
 from fairpca._estimators.base import FairProjection
-from fairpca._estimators.projection import encoder_of
 from fairpca._input.folds import FoldRule
+from fairpca._linear_map import map_of
 from fairpca._models.safetensors import ModelPipeline, load_model, read_extra, write_model
 from fairpca._progress import Progress
 from fairpca.cli import options as opt
@@ -347,7 +347,7 @@ def write_scores_of(asked: Asked, show: Progress) -> tuple[int, int]:
         erased = model.strength * model.corrections_.T @ model.detectors_
         how |= {"encoder": np.eye(d) - erased, "shift": model.mean_}
     else:
-        how["encoder"] = encoder_of(model)
+        how["encoder"] = map_of(model).encode.T
     with closing(_opened(asked)) as table:
         kept: dict[str, Any] = {"keep": split_names(asked.keep, table.columns), "fitted": fitted}
         roles, _ = choose_roles(table, drop_missing=asked.drop_missing, **kept)
@@ -367,15 +367,31 @@ def save(model: FairProjection, roles: Roles, path: Path) -> None:
 def load(path: str) -> tuple[Any, Any, Roles]:
     """A model, its estimator, and what it knows of its columns."""
     model, extra = load_model(path), read_extra(path)
-    names = extra.get("columns", getattr(model, "feature_names_in_", ()))
-    columns, groups = tuple(map(str, names)), tuple(extra.get("group", ()))
+    names = list(map(str, getattr(model, "feature_names_in_", ())))
+    roles = _roles_in(extra, names)
+    if roles is None:
+        raise ValueError(
+            f"{path} was changed after it was written: the columns that it names are not those of "
+            f"its model, {', '.join(names)[:200] or 'which has no names'}; fit it again."
+        )
+    if not isinstance(model, ModelPipeline):
+        return model, model, roles
+    fill = dict(zip(names, model[0].statistics_.tolist(), strict=False))
+    return model, model[-1], replace(roles, fill=fill)
+
+
+def _roles_in(extra: Mapping[str, Any], names: list[str]) -> Roles | None:
+    """The roles of columns in a model file; None if they are not those of features so named."""
+    columns = extra.get("columns", names)
+    groups = extra.get("group", [])
     categories = extra.get("categories", {})
-    projection, fill = model, {}
-    if isinstance(model, ModelPipeline):
-        projection = model[-1]
-        features = Roles(columns, categories=categories).feature_names
-        fill = dict(zip(features, model[0].statistics_.tolist(), strict=False))
-    return model, projection, Roles(columns, groups, categories=categories, fill=fill)
+    if not isinstance(categories, dict):
+        return None
+    for listed in (columns, groups, *categories.values()):
+        if not (isinstance(listed, list) and all(isinstance(name, str) for name in listed)):
+            return None
+    roles = Roles(tuple(columns), tuple(groups), categories=categories)
+    return roles if roles.feature_names == names else None
 
 
 def _notes(prepared: Prepared) -> list[str]:
