@@ -197,7 +197,7 @@ def test_what_is_refused():
     margins = GroupMoments.from_data(X, PEOPLE, crossing=False)
     with pytest.raises(ValueError, match="groups of these moments overlap"):
         BlindPCA(2).fit(margins)
-    with pytest.raises(ValueError, match="one group only .*age = old"):
+    with pytest.raises(ValueError, match=r"one group only .*age = old"):
         FairPCA(2, crossing=False).fit(X, sensitive_features=PEOPLE.assign(age="old"))
     with pytest.raises(ValueError, match="looks continuous"):
         FairPCA(2, crossing=False).fit(X, sensitive_features=PEOPLE.assign(age=np.arange(N)))
