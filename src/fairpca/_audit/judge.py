@@ -36,7 +36,7 @@ from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
 from fairpca._input.folds import FoldRule
 from fairpca._input.rows import dense
-from fairpca._input.stream import Input, in_memory, open_input, with_missing
+from fairpca._input.stream import Input, as_chosen, in_memory, open_input
 from fairpca._linear_map import LinearMap, fitted_map, flattened
 from fairpca._moments.group_moments import GroupMoments, Missing
 from fairpca._progress import Progress, silent
@@ -152,7 +152,7 @@ def audit(
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
     before, step = taken_apart(estimator)
     progress("reading the rows")
-    opened = with_missing(open_input(X, sensitive_features, sample_weight, y, units), missing)
+    opened = as_chosen(open_input(X, sensitive_features, sample_weight, y, units), missing)
     folds = _folds(opened, pos_label, before, step, cv, random_state)
     progress("fitting")
     moments = folds.moments
@@ -189,7 +189,8 @@ def audit(
     rows = None
     if isinstance(folds, People):
         rows = folds.filled(np.arange(len(folds.codes))) if before is None else folds.X
-    results = figures.results(setup, errors, is_pca=is_pca)
+    progress("reading the figures otherwise")
+    results = figures.results(setup, errors, None if columns else refits.usual, is_pca=is_pca)
     progress("following the trade-off")
     has_gap = bool(results["verdict"].worse)
     return Audit(
@@ -265,7 +266,7 @@ def audit_model(
         refuse_data(model, "audit_model(model, X, sensitive_features)")
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
     rows = rows_to_judge(model, X)
-    given = with_missing(open_input(rows, sensitive_features, sample_weight, y, units), missing)
+    given = as_chosen(open_input(rows, sensitive_features, sample_weight, y, units), missing)
     folds = FoldRule(_FOLDS, random_state)
     if in_memory(given.X):
         if isinstance(model, FairColumns):
@@ -319,7 +320,7 @@ def audit_model(
     pca = fit_pca(judged.moments, rank)
     if known is not None:
         return ModelAudit(
-            **figures.results(setup, errors, remedy_tried=False),
+            **figures.results(setup, errors, None, remedy_tried=False),
             leakage=leakage(setup, (known, pca), probes),
             outcomes=outcomes(setup, known.scores, known.values),
             on_rows_fitted_to=False,
@@ -337,7 +338,7 @@ def audit_model(
         scores = own.scores(rows)
         outside = _share_outside(found.step, own, rows)
     return ModelAudit(
-        **figures.results(setup, errors, remedy_tried=False, outside=outside),
+        **figures.results(setup, errors, None, remedy_tried=False, outside=outside),
         leakage=leakage(setup, (own, pca), probes),
         outcomes=outcomes(setup, scores, rows),
         on_rows_fitted_to=sample_weight is None and same,

@@ -158,6 +158,10 @@ class Refits:
             own = pca.with_components(self._refit(fit_to).components_)
         return [usual, own, own, *curve]
 
+    def usual(self, fit_to: GroupMoments) -> LinearMap:
+        """Plain PCA without a fold, also of rows with missing values or other columns."""
+        return fit_pca(fit_to, n_kept(self._fair), self._fair.standardize)
+
     def _columns(self, fit_to: GroupMoments) -> list[LinearMap]:
         if self._n_compared(fit_to) < 2:
             raise ValueError(
