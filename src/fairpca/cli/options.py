@@ -154,9 +154,9 @@ GATE = [
     ),
 ]
 QUIET = _output("--quiet -q", "", "Print nothing but errors.")
-AS_JSON = _output("--json", "", "Print JSON.")
+JSON = _output("--json", "FILE", "Write all figures to this file; - prints them instead.")
 FIGURES = [
-    _output("--json", "FILE", "Write all figures to this file; - prints them instead."),
+    JSON,
     _output("--with-rows", "", "Show single people too, on the page and in --json."),
     QUIET,
 ]
