@@ -179,7 +179,7 @@ def test_a_gate_looks_at_the_lower_end_and_never_at_small_groups():
 
 
 def test_a_gate_on_shares_says_so(people, tmp_path):
-    gate = ["audit", people / "gap.csv", *USUAL, "--relative_errors", "--fail-above", "0.01"]
+    gate = ["audit", people / "gap.csv", *USUAL, "--relative-errors", "--fail-above", "0.01"]
     done = run(*gate, cwd=tmp_path, code=1)
     assert "relative to how much each group varies" in done.stderr
     assert "share lost against all others" in done.stdout

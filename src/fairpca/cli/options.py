@@ -101,7 +101,7 @@ COLUMNS = [
 #: How errors are measured, and between which groups; parameters of all estimators here.
 MEASURE = [
     _choice("--standardize/--no-standardize", "", "Standardise the columns first.", True),
-    _choice("--relative_errors", "", "Measure errors as shares of each group's own variation."),
+    _choice("--relative-errors", "", "Measure errors as shares of each group's own variation."),
     _choice("--min-group-size", _whole(1), "Smaller groups are not compared.", 1),
     _choice(
         "--small-groups",
