@@ -178,7 +178,8 @@ def audit(
     progress("looking at the scores")
     smaller = for_part_of_rows(model, fair, int(setup.judged.sum()))
     whole = smaller if before is None else Pipeline([*before.steps, ("projection", smaller)])
-    results = figures.results(setup, errors, is_pca=is_pca)
+    progress("reading the figures otherwise")
+    results = figures.results(setup, errors, None if columns else refits.usual, is_pca=is_pca)
     progress("following the trade-off")
     has_gap = bool(results["verdict"].worse)
     return Audit(
@@ -301,7 +302,7 @@ def audit_model(
     pca = fit_pca(judged.moments, rank)
     if known is not None:
         return ModelAudit(
-            **figures.results(setup, errors, remedy_tried=False),
+            **figures.results(setup, errors, None, remedy_tried=False),
             leakage=leakage(setup, (known, pca), probes),
             outcomes=outcomes(setup, known.scores, known.values),
             on_rows_fitted_to=False,
@@ -319,7 +320,7 @@ def audit_model(
         scores = own.scores(rows)
         outside = _share_outside(found.step, own, rows)
     return ModelAudit(
-        **figures.results(setup, errors, remedy_tried=False, outside=outside),
+        **figures.results(setup, errors, None, remedy_tried=False, outside=outside),
         leakage=leakage(setup, (own, pca), probes),
         outcomes=outcomes(setup, scores, rows),
         on_rows_fitted_to=sample_weight is None and same,

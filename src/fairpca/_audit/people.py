@@ -107,6 +107,7 @@ class People(Folds):
         self.pos_label = kept.pos_label
         self._target = kept.classes if with_y else None
         folds = _dealt(kept, cv)
+        self.fold_of_rows = folds
         numbers = np.unique(folds).tolist()
         self.rows_of_folds = [np.flatnonzero(folds == f) for f in numbers if f != NEVER]
         self.values = kept.X
@@ -128,12 +129,15 @@ class People(Folds):
             fit_to, judge = self.moments._split(fold)
             yield Pair(fit_to, judge, rows, _safe_indexing(self.values, rows))
 
-    def moments_of(self, values: Any, folds: Any, rows: Any = slice(None)) -> GroupMoments:
+    def moments_of(
+        self, values: Any, folds: Any, rows: Any = slice(None), *, may_miss: bool = False
+    ) -> GroupMoments:
         """Moments by fold of all or some rows; ``values`` holds all rows after the first steps."""
         target = None if self._target is None else self._target[rows]
         units = None if self.units is None else NumberedUnits(self.units[rows])
         values = as_rows(_safe_indexing(values, rows))
         given = Input(values, self.groups[rows], self.weights[rows], target, units)
+        given = given._replace(may_miss=may_miss)
         return moments_of_rows(given, folds)
 
     def by_unit(self, rows: Codes, figures: Array) -> tuple[Codes, Array, Array]:
@@ -232,7 +236,7 @@ def _kept(given: Input, pos_label: Any, raw: bool) -> Kept:
         names = table.feature_names
         X = X.tocsr() if hasattr(X, "tocsr") else dense(X)
     n = X.shape[0] if hasattr(X, "shape") else len(X)
-    codes, known = labels.encode_groups(groups, n)
+    codes, known, _ = labels.encode_groups(groups, n)
     checks.refuse_continuous(known, np.bincount(codes))
     if table is not None and table.feature_names is not None:
         labels.warn_of_group_columns(table, groups)

@@ -111,6 +111,20 @@ class DecidingColumn:
     share_of_error: float = 0.0  # share of that group's error
 
 
+class GapReading(NamedTuple):
+    """The gap of a group, computed again under another reading of the same figures."""
+
+    name: str  # "codes", "restating columns" or "medians"
+    group: Any
+    gap: Interval | None = None  # None if the reading is not tried
+    difference: Interval | None = None  # (1 + gap) over 1 + the shown gap, minus 1; paired
+    overturns: bool = False  # less than half of the shown gap, and less beyond chance
+    columns: Sequence[str] = ()  # that are read otherwise
+    values: Sequence[float] = ()  # that may be codes
+    n_rows: int = 0  # with such a value
+    not_tried: str = ""  # why
+
+
 class LeftOut(NamedTuple):
     """Something that the audit did not look at."""
 
@@ -217,6 +231,7 @@ class _Result:
     verdict: Verdict
     groups: Sequence[GroupResult]
     overall: Overall
+    readings: Sequence[GapReading]  # of the gaps that are shown
     columns: Sequence[DecidingColumn]
     left_out: Sequence[LeftOut]
     provenance: Provenance

@@ -101,7 +101,7 @@ class GroupEraser(OneToOneFeatureMixin, Transformer, AnyGroups, Targeted[_Erasur
         values, V = np.linalg.eigh(np.tensordot(operand.shares, operand.dense_matrices, axes=1))
         varying = values > d * EPS * values[-1]
         V, roots = V[:, varying], np.sqrt(values[varying])
-        V = V if frame is None else frame @ V
+        V = V if frame is None else frame.expand(V)
         Q = spanned(differences @ V / roots, 1.0)
         return (V / roots @ Q).T, (V * roots @ Q).T, differences
 

@@ -30,6 +30,7 @@ class Input(NamedTuple):
     units: Any = None
     named: tuple[str, ...] = ()  # columns of X that are no features
     may_miss: bool = False  # whether NaN stands for a missing value, or is an error
+    crossing: bool = True  # whether several sensitive features are crossed, or each counts alone
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Stream:
     y: str | None = None
     units: str | None = None
     may_miss: bool = False
+    crossing: bool = True
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -89,6 +91,7 @@ class Stream:
             y=read(self.y, arrow.outcomes_of),
             units=read(self.units, arrow.chunked),
             may_miss=self.may_miss,
+            crossing=self.crossing,
         )
 
 
@@ -140,13 +143,19 @@ def open_input(
     return Input(_native(table[features]), **arguments, named=tuple(named))
 
 
-def with_missing(given: Input, missing: str) -> Input:
-    """The same input, in which NaN stands for a missing value if ``missing="available"``."""
+def as_chosen(given: Input, missing: str = "error", crossing: bool = True) -> Input:
+    """The same input, with what NaN means, and whether sensitive features are crossed."""
     if missing not in ("error", "available"):
         raise ValueError(f"missing={missing!r}: pass 'error' or 'available'.")
-    may_miss = missing == "available"
-    X = replace(given.X, may_miss=may_miss) if isinstance(given.X, Stream) else given.X
-    return given._replace(X=X, may_miss=may_miss)
+    chosen: dict[str, Any] = {"may_miss": missing == "available", "crossing": crossing}
+    if not crossing and missing == "available":
+        raise ValueError(
+            "crossing=False does not go with missing='available': the second moments of each "
+            "attribute's groups would not add up to the same whole. Cross the sensitive features, "
+            "pass one of them, or fit to complete rows."
+        )
+    X = replace(given.X, **chosen) if isinstance(given.X, Stream) else given.X
+    return given._replace(X=X, **chosen)
 
 
 def in_memory(X: Any) -> bool:

@@ -17,7 +17,8 @@ from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
 from fairpca._sklearn import Interval, StrOptions
 from fairpca._solvers import search_in_basis
-from fairpca._solvers.eigenspaces.dense import Eigenspaces, top_eigenvectors
+from fairpca._solvers.eigenspaces.dense import Eigenspaces
+from fairpca._solvers.eigenspaces.lapack import top_eigenvectors
 from fairpca._solvers.worst_off import Balance
 from fairpca._typing import Center
 

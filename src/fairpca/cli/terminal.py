@@ -50,7 +50,7 @@ def outputs(asked: Any, **names: str | None) -> Iterator[dict[str, Path]]:
     from fairpca.cli.reader.read import input_paths
 
     seen, paths = dict[str, str](), dict[str, Path]()
-    models = (vars(asked).get(name) for name in ("model", "loadings"))
+    models = (vars(asked).get(name) for name in ("model", "loadings", "rebuilt"))
     reads = [*(path for data in asked.data for path in input_paths(data)), *filter(None, models)]
     with ExitStack() as stack:
         for option, name in names.items():

@@ -190,7 +190,7 @@ class GroupScreeDisplay(GroupErrorDisplay):
 
 def _ranks_to_draw(fair: FairProjection, ranks: Sequence[int] | None) -> Codes:
     """The ranks asked for; by default all, or some thirty on a logarithmic scale."""
-    limit = int(min(fair.n_features_in_, fair.moments_.counts.sum()))
+    limit = int(min(fair.n_features_in_, fair.n_samples_))
     if ranks is None:
         some = np.arange(1, limit + 1) if limit <= 30 else np.geomspace(1, limit, 30).round()
         return np.unique(np.append(some, fair.n_components_)).astype(np.intp)
