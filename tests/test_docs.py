@@ -223,7 +223,8 @@ def test_commands_of_the_pages_run(tmp_path, monkeypatch):
     found = commands_of_the_pages()
     assert len(found) > 8
     for line in found:
-        assert run_command(shlex.split(line)) == 0, line
+        proven = 4 if "--fail-above" in line else 0  # of so few rows nothing is proven
+        assert run_command(shlex.split(line)) == proven, line
 
 
 def texts_of_warnings():
@@ -479,7 +480,8 @@ def test_tables_of_lsac_are_what_the_fits_say():
 @pytest.mark.slow
 def test_table_of_the_guide_is_what_the_example_computes():
     pytest.importorskip("matplotlib").use("Agg")
-    rows, known = {row[0]: row[1:] for row in rows_of(text_of("fairness"))}, {}
+    known = {}
+    rows = {row[0]: row[1:] for row in rows_of(text_of("fairness")) if len(row) == 8}
     exec((ROOT / "examples" / "which_fairness.py").read_text("utf-8"), known)
     for name, figures in zip(known["methods"], known["table"], strict=True):
         np.testing.assert_allclose([float(x) for x in rows[name]], figures, atol=0.012)

@@ -15,8 +15,7 @@ from fairpca._estimators.advice import largest_gap
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
 from fairpca._input.checks import check_integer
-from fairpca._input.stream import open_input
-from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.group_moments import GroupMoments, Missing
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups
 from fairpca._moments.tolerances import NEGLIGIBLE
@@ -137,6 +136,8 @@ def tradeoff_path(
     relative_errors: bool = False,
     min_group_size: int = 1,
     small_groups: SmallGroups = "error",
+    crossing: bool = True,
+    missing: Missing = "error",
     tol: float = 1e-6,
     cv: Any = None,
     random_state: Any = None,
@@ -159,7 +160,7 @@ def tradeoff_path(
         point, and each mark, is then the best one within this limit.
     sample_weight, units : array-like of shape (n_samples,), optional
         As for :meth:`FairPCACV.fit`.
-    standardize, relative_errors, min_group_size, small_groups, tol
+    standardize, relative_errors, min_group_size, small_groups, crossing, missing, tol
         As in :class:`FairPCA`.
     cv, random_state
         As in :class:`FairPCACV`, to judge the points by held-out rows as well.
@@ -184,6 +185,8 @@ def tradeoff_path(
         "relative_errors": relative_errors,
         "min_group_size": min_group_size,
         "small_groups": small_groups,
+        "crossing": crossing,
+        "missing": missing,
         "max_group_increase": max_group_increase,
         "tol": tol,
     }
@@ -199,7 +202,7 @@ def tradeoff_path(
             "with one group label per row, or GroupMoments instead of X."
         )
     else:
-        given = open_input(X_or_moments, sensitive_features, sample_weight, units=units)
+        given = fair._opened(X_or_moments, sensitive_features, sample_weight, None, units)
         _, settled = fair._learn(fair._rows_of("fit", given))
     moments = settled.moments
     if n_components > moments.n_features:

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from helpers.audits import made_audit, made_group
 from helpers.command import COMMAND, fails, run
-from sklearn.decomposition import PCA
 
 import fairpca
 from fairpca import FairPCA, FairPCACV, audit
@@ -220,58 +219,6 @@ def test_a_saved_model_is_judged_as_it_is(people, tmp_path):
     run(*gate, "0", "--fail-on", "estimate", cwd=tmp_path, code=1)
     line = fails("audit", people / "gap.csv", "--model", "m.safetensors", "-r", "3", cwd=tmp_path)
     assert "leave out --components" in line
-
-
-def loadings(path, means, scales, weights):
-    """Write a table of weights for the columns x0, x1, ..."""
-    heads = ",".join(f"pc{i}" for i in range(np.shape(weights)[1]))
-    rows = [
-        f"x{j},{mean},{scale}" for j, (mean, scale) in enumerate(zip(means, scales, strict=True))
-    ]
-    lines = [",".join([row, *map(str, own)]) for row, own in zip(rows, weights, strict=True)]
-    path.write_text("\n".join([f"name,mean,scale,{heads}", *lines]))
-
-
-def test_the_pca_that_people_have_is_judged_by_its_weights(people, tmp_path):
-    X, sex = rows_of(people)
-    scale = X.std(axis=0)
-    pca = PCA(2).fit(X / scale)
-    errors = ((X / scale - pca.inverse_transform(pca.transform(X / scale))) ** 2).sum(axis=1)
-    turned = np.array([[1.0, 2.0], [-0.5, 3.0]])  # the weights of a rotated or scaled PCA
-    for weights in (pca.components_.T, pca.components_.T @ turned):
-        loadings(tmp_path / "w.csv", X.mean(axis=0), scale, weights)
-        judged = ["-g", "sex", "--loadings", "w.csv"]
-        found = numbers("audit", people / "gap.csv", *judged, cwd=tmp_path)
-        for group in found["groups"]:
-            own = errors[sex == group["label"]].mean()
-            assert group["baseline"]["error"] == pytest.approx(own)
-
-
-@pytest.mark.parametrize(
-    ("scale", "weights", "message"),
-    [
-        (0.0, [[1.0]] * 5, "scales above 0"),
-        (1.0, [[1.0, 2.0]] * 5, "depend on each other"),
-        (1.0, [[np.nan]] * 5, "finite numbers"),
-        (1.0, [["much"]] * 5, "finite numbers"),
-    ],
-)
-def test_unusable_weights_are_refused(people, tmp_path, scale, weights, message):
-    loadings(tmp_path / "w.csv", np.zeros(5), np.full(5, scale), weights)
-    judged = ["-g", "sex", "--loadings", "w.csv"]
-    assert message in fails("audit", people / "gap.csv", *judged, cwd=tmp_path)
-    unfit_tables = {
-        "no names": "a,b\n1,2\n",
-        "no means": "name,pc0\nx0,1\n",
-        "no weights": "name,mean\nx0,0\n",
-        "no rows": "name,mean,pc0\n",
-        "a cell too few": "name,mean,pc0\nx0,0\n",
-        "a cell too many": "name,mean,pc0\nx0,0,1,2\n",
-    }
-    for unfit in unfit_tables.values():
-        (tmp_path / "w.csv").write_text(unfit)
-        line = fails("audit", people / "gap.csv", *judged, cwd=tmp_path)
-        assert "does not hold weights" in line
 
 
 def test_weights_groups_and_targets(people, tmp_path):

@@ -194,13 +194,21 @@ def test_readers_in_a_query_read_with_our_types(query, tmp_path):
     if "csv" in query:
         assert {row["label"] for row in found["groups"]} == {"01", "1"}
     before = Path("people/a.parquet").read_bytes()
-    words = ["audit", query, "-g", "sex", "--json", "people/a.parquet" if "csv" not in query else "a.csv"]
+    words = [
+        "audit",
+        query,
+        "-g",
+        "sex",
+        "--json",
+        "people/a.parquet" if "csv" not in query else "a.csv",
+    ]
     assert "is a file that is read" in fails(*words, cwd=tmp_path)
     assert Path("people/a.parquet").read_bytes() == before
 
 
 @pytest.mark.parametrize(
-    "call", ["read_csv('a.csv', delim=';')", "read_csv(['a.csv'])", "read_json('a.csv')", "glob('*')"]
+    "call",
+    ["read_csv('a.csv', delim=';')", "read_csv(['a.csv'])", "read_json('a.csv')", "glob('*')"],
 )
 def test_other_readers_in_a_query_are_refused(call, tmp_path):
     write("a.csv", **NUMBERS, sex=SEX)
@@ -226,7 +234,7 @@ def test_names_of_columns_that_a_spreadsheet_would_run(tmp_path):
     run("fit", "a.parquet", "-g", "sex", "-r", "1", "-o", "m.safetensors", cwd=tmp_path)
     words = ["transform", "m.safetensors", "a.parquet"]
     run(*words, "--keep", "-1+2", "--keep", "@x", "--out", "s.csv", cwd=tmp_path)
-    assert Path("s.csv").read_text().splitlines()[0].split(",")[:2] == ["\"'-1+2\"", "\"'@x\""]
+    assert Path("s.csv").read_text().splitlines()[0].split(",")[:2] == ['"\'-1+2"', '"\'@x"']
     assert "'raw' (binary)" in fails(*words, "--keep", "raw", "--out", "r.csv", cwd=tmp_path)
 
 

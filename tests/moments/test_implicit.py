@@ -222,7 +222,7 @@ def test_what_is_refused(make, data):
 @pytest.mark.usefixtures("no_matrices")
 def test_search_that_does_not_converge_says_so(monkeypatch):
     monkeypatch.setattr(advice, "_GAP_WORTH_A_WARNING", 1e-5)
-    monkeypatch.setattr(_solvers, "_PER_RANK", 1)
+    monkeypatch.setattr(_solvers, "_GROWING_BASIS_PER_RANK", 1)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 900)) * np.linspace(1, 1.05, 900)
     groups = np.arange(4000) % 3 == 0
@@ -278,7 +278,7 @@ def test_a_budget_counts_from_the_best_projection():
 
 @pytest.mark.usefixtures("no_matrices")
 def test_a_budget_that_is_not_certain_is_warned_of(monkeypatch):
-    monkeypatch.setattr(_solvers, "_PER_RANK", 10)
+    monkeypatch.setattr(_solvers, "_GROWING_BASIS_PER_RANK", 10)
     X, groups = nearly_equal_eigenvalues()
     least = FairPCA(8, alpha=1.0).fit(GroupMoments.from_data(X, groups))
     with pytest.warns(ConvergenceWarning, match="max_error_increase=1e-05"):

@@ -166,7 +166,7 @@ def test_report_holds_tables_and_figures(tiny, tmp_path):
     report = reproduce(tmp_path, datasets=["tiny"])
     with (tmp_path / "results.csv").open() as stream:
         rows = list(csv.DictReader(stream))
-    assert len(rows) == len(report.results) == 42
+    assert len(rows) == len(report.results) == len(METHODS) * 2 * 3
     stored = json.loads((tmp_path / "results.json").read_text())
     assert [row["method"] for row in stored["results"]] == [row["method"] for row in rows]
     exact = [row for row in stored["results"] if row["method"] in ("u-fpca", "c-fpca")]
@@ -175,7 +175,7 @@ def test_report_holds_tables_and_figures(tiny, tmp_path):
     names = {path.name for path in (tmp_path / "figures").iterdir()}
     assert names == {
         f"{stem}.{kind}"
-        for stem in ("illustration", "groups_tiny_unbalanced", "groups_tiny_balanced")
+        for stem in ("intuition", "illustration", "groups_tiny_unbalanced", "groups_tiny_balanced")
         for kind in ("png", "svg")
     }
     assert all(path.stat().st_size > 1000 for path in report.files if path.parent.name == "figures")
@@ -208,7 +208,7 @@ def test_figures_of_some_methods_only(tiny, tmp_path):
     results = run_jobs(plan(["tiny"], ["pca", "c-fpca-golden"], ["balanced"]), tmp_path)
     report = publish([replace(result, dataset="lsac") for result in results], tmp_path)
     stems = {path.stem for path in report.files if path.suffix == ".svg"}
-    assert stems == {"illustration", "errors_balanced", "groups_lsac_balanced"}
+    assert stems == {"intuition", "illustration", "errors_balanced", "groups_lsac_balanced"}
 
 
 # -- beyond the paper ------------------------------------------------------------------------------

@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_array
 
-from fairpca._estimators.base import AnyGroups, GroupEstimator
+from fairpca._estimators.base import AnyGroups, AvailableCases, GroupEstimator
+from fairpca._estimators.fitted import ColumnsRecord
 from fairpca._estimators.transformer import Transformer
-from fairpca._input.rows import refusing_overflow
+from fairpca._input.rows import refuse_no_table, refusing_overflow
 from fairpca._input.stream import is_stream, map_stream, without_named
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import WorstOffProblem
@@ -25,7 +26,14 @@ _Choices = tuple[ColumnChoice, ColumnChoice, float]  # the fair one, the usual o
 
 
 @dataclass(eq=False, repr=False)
-class FairColumns(Transformer, SelectorMixin, AnyGroups, GroupEstimator[_Choices]):  # type: ignore[misc]
+class FairColumns(
+    Transformer,
+    SelectorMixin,  # type: ignore[misc]
+    AvailableCases,
+    AnyGroups,
+    GroupEstimator[_Choices],
+    ColumnsRecord,
+):
     r"""Keep the r columns from which the worst-described group is rebuilt best.
 
     All columns are rebuilt from the kept columns S by one linear map for everybody,
@@ -44,7 +52,7 @@ class FairColumns(Transformer, SelectorMixin, AnyGroups, GroupEstimator[_Choices
     max_subsets : int, default=1_000_000
         Up to this number, all subsets are tried, in some ten seconds. If there are more, a search
         from both ends with swaps and restarts finds a good one.
-    standardize, relative_errors, min_group_size, small_groups
+    standardize, relative_errors, min_group_size, small_groups, missing
         As in :class:`FairPCA`.
 
     Attributes
@@ -67,6 +75,7 @@ class FairColumns(Transformer, SelectorMixin, AnyGroups, GroupEstimator[_Choices
     status_ : str
         "all subsets tried", or "best subset found, not proven".
     mean_, scale_, groups_, group_sizes_, small_groups_, n_features_in_, feature_names_in_
+    covariance_, clipped_variance_
         As in :class:`FairPCA`.
 
     References
@@ -100,13 +109,6 @@ class FairColumns(Transformer, SelectorMixin, AnyGroups, GroupEstimator[_Choices
         **GroupEstimator._parameter_constraints,
         "n_columns": [Interval(Integral, 1, None, closed="left")],
         "max_subsets": [Interval(Integral, 0, None, closed="left")],
-    }
-    _saved_shapes: ClassVar[dict[str, str]] = {
-        **GroupEstimator._saved_shapes,
-        **dict.fromkeys(("columns_", "baseline_columns_"), "r"),
-        **dict.fromkeys(("rebuild_map_", "baseline_rebuild_map_"), "rd"),
-        **dict.fromkeys(("group_errors_", "baseline_group_errors_"), "k"),
-        **dict.fromkeys(("reconstruction_error_", "disparity_", "lower_bound_"), ""),
     }
 
     def _solve(self, settled: SettledGroups) -> _Choices:
@@ -142,11 +144,15 @@ class FairColumns(Transformer, SelectorMixin, AnyGroups, GroupEstimator[_Choices
         fitted = self._ready()
         if is_stream(X):
             return map_stream(fitted, X)
+        if self.missing == "available":
+            rows = fitted._validate(without_named(X, fitted._named), may_miss=True)
+            return rows[:, fitted._get_support_mask()]
         return SelectorMixin.transform(fitted, without_named(X, fitted._named))
 
     def inverse_transform(self, X: Any) -> Array:
         """Rebuild all columns from those kept, which X holds as :meth:`transform` gives them."""
         fitted = self._ready()
+        refuse_no_table(X)
         with refusing_overflow("X"):
             kept: Array = check_array(X, dtype=[np.float64, np.float32])
         wanted = fitted.get_feature_names_out().tolist()

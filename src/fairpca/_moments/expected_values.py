@@ -8,6 +8,8 @@ the linear prediction of least squared error. The group of the row is not needed
 same columns are completed together.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 from fairpca._typing import Array
@@ -23,8 +25,9 @@ def completed_rows(X: Array, mean: Array, C: Array) -> Array:
     incomplete = np.flatnonzero(missing.any(axis=1))
     patterns, which = np.unique(missing[incomplete], axis=0, return_inverse=True)
     order = np.argsort(which.ravel(), kind="stable")
-    ends = np.cumsum(np.bincount(which.ravel(), minlength=len(patterns)))[:-1]
-    for lacking, rows in zip(patterns, np.split(incomplete[order], ends), strict=True):
+    starts = np.searchsorted(which.ravel()[order], range(len(patterns) + 1))
+    for lacking, (first, end) in zip(patterns, pairwise(starts.tolist()), strict=True):
+        rows = incomplete[order[first:end]]
         seen = ~lacking
         C_oo = C[np.ix_(seen, seen)] + ridge * np.eye(int(seen.sum()))
         predictors = np.linalg.solve(C_oo, C[np.ix_(seen, lacking)])

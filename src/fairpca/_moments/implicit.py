@@ -56,11 +56,13 @@ class ImplicitMoments:
 
     n_folds, n_targets = 0, 0
     has_units = False  # units are for folds, which very many features do not have
+    has_missing = False
+    clipped_variance: Array  # only where values may be missing
 
     def __init__(
         self, rows: Rows, groups: Any, sample_weight: Any = None, target: Any = None
     ) -> None:
-        codes, self.groups = encode_groups(groups, rows.n_rows)
+        codes, self.groups, _ = encode_groups(groups, rows.n_rows)
         weights = check_sample_weight(sample_weight, rows.n_rows)
         self.outcomes: Labels | None = None
         self._outcome_codes: Codes | None = None
@@ -89,6 +91,25 @@ class ImplicitMoments:
             refuse_unusable_numbers(rows)
 
     @property
+    def attributes(self) -> dict[str, Mask]:
+        """None: groups of several attributes do not overlap here."""
+        return {}
+
+    @property
+    def partitions(self) -> list[Mask]:
+        """One mask of all groups; see :class:`GroupMoments`."""
+        return [np.ones(len(self.groups), bool)]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows with a positive weight."""
+        return int(self.counts.sum())
+
+    def by_attribute(self) -> ImplicitMoments:
+        """The same moments."""
+        return self
+
+    @property
     def from_mean(self) -> Array:
         """Group means relative to the overall mean."""
         return np.asarray(self._means - self._mean) / self._divisors
@@ -96,6 +117,9 @@ class ImplicitMoments:
     def operand(self, center: Center = "overall", compared: Mask | None = None) -> ImplicitOperand:
         """Products of the second moments about this centre."""
         return ImplicitOperand(self, self._centers(center, compared), compared)
+
+    def refuse_rare_pairs(self, compared: Mask) -> None:
+        """All values are there."""
 
     def variances(self) -> tuple[Array, Array]:
         """Variances of the columns about the group means, and of the group means about the mean."""
@@ -294,13 +318,21 @@ def learn(given: Input, folds: FoldRule | Codes | None = None) -> Moments:
     rows = as_rows(given.X)
     given = given._replace(X=rows)
     n, d = rows.n_rows, rows.n_features
-    few = are_few(n, d) and n <= _FEW_ROWS and n * d <= 8 * ENTRIES_AT_A_TIME
-    if few or d <= _GRAMS_UP_TO:
+    small = n <= _FEW_ROWS and n * d <= 8 * ENTRIES_AT_A_TIME
+    if d <= _GRAMS_UP_TO or (are_few(n, d) and (small or folds is not None)):
         return moments_of_rows(given, folds)
     if folds is not None:
-        problem = f"cross-validation works for up to {_GRAMS_UP_TO} features, not {d}"
+        problem = f"cross-validation works for up to {_GRAMS_UP_TO} features"
         remedy = "pass fewer columns, or do without it (FairPCA, or tradeoff_path without cv)"
-        raise ValueError(f"{problem}; {remedy}.")
+        raise ValueError(f"{problem}, or half as many rows as features, not {n} x {d}; {remedy}.")
+    if not given.crossing and encode_groups(given.sensitive_features, n).margins:
+        raise ValueError(
+            f"crossing=False works for up to {_GRAMS_UP_TO} features, not {d}; pass fewer columns, "
+            "or one of the sensitive features."
+        )
+    if given.may_miss:
+        problem = f"missing='available' works for up to {_GRAMS_UP_TO} features, not {d}"
+        raise ValueError(f"{problem}: it keeps a matrix of all pairs; pass fewer columns.")
     if isinstance(given.y, NumericTarget):
         problem = f"with {d} features a target must be classes, not numbers"
         raise ValueError(f"{problem}; pass fewer features, or classes such as y > threshold.")

@@ -140,7 +140,8 @@ RULES = [
 #: A model to be judged, and what else to look at.
 JUDGED = [
     _start("--model", "MODEL", "Judge this file, written by fairpca fit, as it is."),
-    _start("--loadings", "FILE", "Judge the PCA in this CSV: rows of name, mean, scale, weights."),
+    _start("--loadings", "FILE", "Judge the PCA in this table of weights, as R or SPSS write it."),
+    _start("--rebuilt", "FILE", "Judge the model that rebuilt the rows so: a table like the data."),
     _choice("--probes", "", "Let classifiers guess the group from the scores."),
     _column("--target-positive", "VALUE", "The value of --target that counts as chosen."),
 ]

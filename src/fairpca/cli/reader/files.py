@@ -154,7 +154,7 @@ def _files_at(given: Any) -> list[TableFile]:
     if "://" in text:
         advice = (
             "the command opens no addresses: download the file and pass its path, or read it with "
-            f"DuckDB or polars in Python, for example audit(None, duckdb.sql(\"FROM {text!r}\"), "
+            f'DuckDB or polars in Python, for example audit(None, duckdb.sql("FROM {text!r}"), '
             "sensitive_features='sex')"
         )
     if text.startswith("file://"):

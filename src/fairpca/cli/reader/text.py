@@ -179,6 +179,4 @@ def _as_amount(
         return replace(column, kind="text", typed=column.label, odd=True)
     sign = quoted("".join(signs))
     number = f"fairpca_amount({column.raw}, {table.with_points(column.raw)}, {sign})"
-    return replace(
-        column, kind="number", number=number, typed=number, example=str(found["amount"])
-    )
+    return replace(column, kind="number", number=number, typed=number, example=str(found["amount"]))
