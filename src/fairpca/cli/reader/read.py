@@ -22,7 +22,6 @@ from fairpca.cli.reader.table import Column, Kind, Reading, Table, identifier, q
 from fairpca.cli.reader.text import define_text
 from fairpca.exceptions import TableError
 
-
 #: Functions that a query may call to read a file; what they read has our types.
 _READERS = ("read_csv", "read_csv_auto", "read_parquet", "parquet_scan")
 #: Durations in Parquet files, which DuckDB reads as whole numbers, as it has them.
