@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairpca._input.checks import check_feature_names
 from fairpca._input.folds import FoldRule
-from fairpca._input.rows import as_rows, dense, dense_blocks, refuse_non_finite
+from fairpca._input.rows import as_rows, dense, dense_blocks, refuse_unusable_numbers
 from fairpca._input.stream import Input, Stream, in_memory
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.tolerances import EPS, MEAN_NOISE
@@ -110,10 +110,11 @@ class LinearMap:
         errors = np.empty(rows.n_rows)
         distances = np.empty(rows.n_rows)
         for place, block in dense_blocks(rows):
-            Z = (block - self.mean) / self.units
-            if not np.isfinite(Z).all():
-                refuse_non_finite(rows)
-            np.einsum("ij,ij->i", Z, Z, out=distances[place])
+            with np.errstate(over="ignore", invalid="ignore"):
+                Z = (block - self.mean) / self.units
+                np.einsum("ij,ij->i", Z, Z, out=distances[place])
+            if not np.isfinite(distances[place]).all():
+                refuse_unusable_numbers(rows)
             near = np.flatnonzero(distances[place] <= rounding @ rounding)
             at_mean = near[(np.abs(Z[near]) <= rounding).all(axis=1)]
             distances[place][at_mean] = 0.0

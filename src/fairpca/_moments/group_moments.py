@@ -695,9 +695,9 @@ def moments_of_rows(
     partition: int | None = None,
 ) -> GroupMoments:
     """Moments of rows in memory; ``before`` are those of the rows that came before."""
-    before = before or GroupMoments()
-    may_be_zero = before.n_features > 0 or partition is not None
-    _, sum_up = _begin(given, folds, before._seen, may_be_zero, partition)
+    may_be_zero = before is not None or partition is not None
+    seen = Counter[Label]() if before is None else before._seen
+    _, sum_up = _begin(given, folds, seen, may_be_zero, partition)
     return sum_up()
 
 
