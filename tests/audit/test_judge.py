@@ -89,7 +89,7 @@ def test_a_gap_without_a_remedy_is_no_good_news():
 
 def test_pca_itself_is_no_remedy():
     """Like Salaries by sex: cross-validation stays at PCA, and a gap is proven."""
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(0)
     groups = np.repeat(["m", "f"], [360, 40])
     X = rng.normal(size=(400, 3)) * np.where(groups == "m", 1.5, 0.9)[:, None]
     X[:, 0] *= 3
@@ -336,8 +336,9 @@ def test_changes_reach_over_the_stop_that_all_folds_choose_together():
     found = audit(FairPCACV(2), moments, **QUICK)
     fixed = audit(FairPCA(2, alpha=fitted.alpha_), moments, **QUICK)
     for row, other in zip(found.groups, fixed.groups, strict=True):
-        assert row.change.low <= other.change.low + 1e-9
-        assert row.change.high >= other.change.high - 1e-9
+        # Folds are followed along a path in float32.
+        assert row.change.low <= other.change.low + 1e-6
+        assert row.change.high >= other.change.high - 1e-6
 
 
 def test_splitters_and_small_groups_with_a_stop_chosen_by_folds():

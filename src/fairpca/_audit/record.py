@@ -86,6 +86,7 @@ class GroupResult:
     detectable_gap: float | None = None  # the gap that these rows show in 80 % of cases
     # The gap by the reading of the audit; each end is one-sided and holds for this group alone.
     bounds: Interval | None = None
+    share_missing: float = 0.0  # of the group's values
 
 
 class Overall(NamedTuple):
@@ -109,6 +110,20 @@ class DecidingColumn:
     decides: bool  # whether its scale and much of the error of a judged group depend on these rows
     group: Any = None  # the group much of whose error they make up, if there is one
     share_of_error: float = 0.0  # share of that group's error
+
+
+class GapReading(NamedTuple):
+    """The gap of a group, computed again under another reading of the same figures."""
+
+    name: str  # "codes", "restating columns" or "medians"
+    group: Any
+    gap: Interval | None = None  # None if the reading is not tried
+    difference: Interval | None = None  # (1 + gap) over 1 + the shown gap, minus 1; paired
+    overturns: bool = False  # less than half of the shown gap, and less beyond chance
+    columns: Sequence[str] = ()  # that are read otherwise
+    values: Sequence[float] = ()  # that may be codes
+    n_rows: int = 0  # with such a value
+    not_tried: str = ""  # why
 
 
 class LeftOut(NamedTuple):
@@ -208,6 +223,7 @@ class Provenance:
     shared: Mapping[str, Any] = field(default_factory=dict)
     n_units: int | None = None  # people, or what else the rows belong to; None: every row is one
     not_computed: Sequence[str] = ()  # figures that need rows, where moments were all there is
+    n_complete: int | None = None  # rows without missing values; None: all are
 
 
 @dataclass(frozen=True, repr=False)
@@ -217,6 +233,7 @@ class _Result:
     verdict: Verdict
     groups: Sequence[GroupResult]
     overall: Overall
+    readings: Sequence[GapReading]  # of the gaps that are shown
     columns: Sequence[DecidingColumn]
     left_out: Sequence[LeftOut]
     provenance: Provenance

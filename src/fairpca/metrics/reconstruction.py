@@ -91,7 +91,7 @@ def _sums_of_rows(estimator: Any, given: Input) -> tuple[Labels, Array, tuple[Ar
     """Labels and weights of the groups, and the sums of errors and of distances from the mean."""
     squares = _squares(estimator, given.X)
     n_rows = len(squares[0])
-    codes, labels = encode_groups(given.sensitive_features, n_rows)
+    codes, labels, _ = encode_groups(given.sensitive_features, n_rows)
     weights = check_sample_weight(given.sample_weight, n_rows)
     weights = np.ones(n_rows) if weights is None else weights
     each = [
