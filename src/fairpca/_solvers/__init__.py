@@ -162,7 +162,8 @@ def _residuals_are_faster(operand: Operand, rank: int) -> bool:
 
 
 def _basis_of_products(operand: Operand, rank: int) -> GrowingBasis:
-    d, k = operand.n_features, len(operand.shares)
+    d = operand.n_features
+    k = len(operand.shares)
     capacity = max(KEPT_BYTES // (4 * d * (k + 1)), 8 * rank + 16)
     limit = 2 * _GROWING_BASIS_PER_RANK * max(rank, 8)
     return GrowingBasis(operand, rank, limit, capacity)

@@ -66,7 +66,8 @@ class Welfare:
     """The groups, and their welfare under a projection."""
 
     def __init__(self, spaces: Spaces, problem: WelfareProblem) -> None:
-        self.spaces, self.problem = spaces, problem
+        self.spaces = spaces
+        self.problem = problem
         self.members = np.flatnonzero(spaces.compared & varying_groups(spaces.traces))
 
     def kept(self, errors: Array) -> Array:
@@ -101,11 +102,13 @@ class Welfare:
         return float(point.weights @ self.spaces.traces) - point.bound
 
     def _solution(self, found: Point, proof: Point, tol: float, *rests_on: Point) -> Solution:
-        kept, most = self.kept(found.errors), self.most(proof)
+        kept = self.kept(found.errors)
+        most = self.most(proof)
         value = self.problem.measure(kept) if len(kept) else 0.0
         proven = most - value <= tol * float(self.spaces.traces.max())
         status = Status.WELFARE_BEST if proven else Status.WELFARE_UNPROVEN
-        found, rests_on = replace(found, weights=proof.weights), (proof, *rests_on)
+        found = replace(found, weights=proof.weights)
+        rests_on = (proof, *rests_on)
         return self.spaces.solution(found, status, "welfare", -value, -most, rests_on=rests_on)
 
 
@@ -115,7 +118,8 @@ def solve_welfare_of_two(spaces: Eigenspaces, problem: WelfareProblem) -> Soluti
     a = problem.inequality_aversion
     if a == 0.0 or len(welfare.members) < 2:
         return welfare.best_average()
-    traces, scale = spaces.traces, float(spaces.traces.max())
+    traces = spaces.traces
+    scale = float(spaces.traces.max())
     coefficients = (traces / scale) ** ((a - 1.0) / max(a, 1.0))
     coefficients = scale * coefficients / coefficients.max()
 
@@ -132,7 +136,8 @@ def solve_welfare_of_two(spaces: Eigenspaces, problem: WelfareProblem) -> Soluti
     line = Line(spaces, at, difference, np.array([1.0, -1.0]) * (scale / traces))
     only_0, only_1 = (spaces.top(unit, 1.0 - unit) for unit in np.eye(2))
     edge = 4 * EPS  # at the ends of the interval a weight would be zero
-    below, above = line.sample(edge, only_1), line.sample(1.0 - edge, only_0)
+    below = line.sample(edge, only_1)
+    above = line.sample(1.0 - edge, only_0)
     if below.value >= 0.0 or above.value <= 0.0:
         found = (below if below.value >= 0.0 else above).point
         return welfare.certified(found, found)
@@ -160,7 +165,8 @@ class _Atoms:
         _correct(self, problem)
         used = self.shares > 0.0
         self.bases = [basis for basis, use in zip(self.bases, used, strict=True) if use]
-        self.kept, self.shares = self.kept[used], self.shares[used]
+        self.kept = self.kept[used]
+        self.shares = self.shares[used]
 
 
 def solve_welfare(spaces: Spaces, problem: WelfareProblem, tol: float = 1e-9) -> Solution:
@@ -177,15 +183,18 @@ def solve_welfare(spaces: Spaces, problem: WelfareProblem, tol: float = 1e-9) ->
 
 def _relax(welfare: Welfare, tol: float) -> tuple[Point, _Atoms]:
     """The point that bounds the welfare best, and atoms whose average is within ``tol`` of it."""
-    spaces, problem = welfare.spaces, welfare.problem
+    spaces = welfare.spaces
+    problem = welfare.problem
     uniform = spaces.traces[welfare.members] * spaces.rank / spaces.n_features
     atoms = _Atoms([None], uniform[np.newaxis], np.ones(1))
-    best, least = spaces.pca, np.inf
+    best = spaces.pca
+    least = np.inf
     for _ in range(5 * MAX_STEPS):
         average = atoms.shares @ atoms.kept
         point = spaces.top(welfare.weights(problem.gradient(average)))
         if welfare.most(point) < least:
-            best, least = point, welfare.most(point)
+            best = point
+            least = welfare.most(point)
         if least - problem.measure(average) <= tol:
             break
         atoms.add(point.basis, welfare.kept(point.errors), problem)
@@ -248,11 +257,13 @@ def _ascend(work: Workspace, welfare: Welfare, basis: Array) -> tuple[Point, flo
     best, value = _point(work, welfare, basis)
     for _ in range(MAX_STEPS):
         U, step = _newton_step(work, welfare, best)
-        length, size = 1.0, float(np.abs(step).max(initial=0.0))
+        length = 1.0
+        size = float(np.abs(step).max(initial=0.0))
         while length * size > ROOT_EPS:  # radians
             trial, gained = _point(work, welfare, np.linalg.qr(U + length * step)[0])
             if gained > value:
-                best, value = trial, gained
+                best = trial
+                value = gained
                 break
             length *= 0.5
         else:
@@ -268,7 +279,8 @@ def _point(work: Workspace, welfare: Welfare, basis: Array) -> tuple[Point, floa
 
 def _newton_step(work: Workspace, welfare: Welfare, at: Point) -> tuple[Array, Array]:
     """A basis of the same subspace, and the change to add to it."""
-    a, rank = welfare.problem.inequality_aversion, at.basis.shape[1]
+    a = welfare.problem.inequality_aversion
+    rank = at.basis.shape[1]
     kept = welfare.kept(at.errors)
     s = welfare.problem.portions(kept)
     unit = np.maximum(kept, kept.max() * ROOT_EPS)
@@ -277,7 +289,8 @@ def _newton_step(work: Workspace, welfare: Welfare, at: Point) -> tuple[Array, A
     N = np.linalg.qr(at.basis, mode="complete")[0][:, rank:]
     top, turn_u = np.linalg.eigh(at.basis.T @ W @ at.basis)
     rest, turn_n = np.linalg.eigh(N.T @ W @ N)
-    U, N = at.basis @ turn_u, N @ turn_n
+    U = at.basis @ turn_u
+    N = N @ turn_n
     J = 2.0 * (N.T @ matrices @ U)
     D = 2.0 * np.abs(top - rest[:, np.newaxis])
     scaled = J / np.maximum(D, ROOT_EPS * max(float(top.max()), float(rest.max(initial=0))))

@@ -59,7 +59,8 @@ def descend(basis: Array, work: Workspace, problem: LinearProblem, prices: Array
         # The last step gains nothing measurable, but doubles the correct digits of the basis.
         last = promised <= work.noise
         least = -penalty * work.noise if last else 0.0
-        length, gain = 1.0, least
+        length = 1.0
+        gain = least
         while length > 1e-3:
             turned = np.linalg.qr(U + length * step)[0]
             trial = _candidate(turned, work, problem, prices)
@@ -88,7 +89,8 @@ def _quadratic_step(
     N = np.linalg.qr(at.basis, mode="complete")[0][:, work.rank :]
     a, turn_u = eigen(at.basis.T @ W @ at.basis)
     b, turn_n = eigen(N.T @ W @ N)
-    U, N = at.basis @ turn_u, N @ turn_n
+    U = at.basis @ turn_u
+    N = N @ turn_n
     curvature = np.maximum(2.0 * np.abs(a[:, np.newaxis] - b), damping)
     J = -2.0 * (work.products(U).transpose(0, 2, 1) @ N)
     scaled = J / np.sqrt(curvature)
@@ -116,7 +118,8 @@ def _multipliers(scaled: Array, errors: Array, problem: LinearProblem, prices: A
     sign = np.eye(len(prices))
     if problem.equal.any():
         sign = np.hstack([sign, -sign[:, problem.equal]])
-    near, strict = np.sqrt(_PROXIMITY), 1.0 / np.sqrt(_PROXIMITY)
+    near = np.sqrt(_PROXIMITY)
+    strict = 1.0 / np.sqrt(_PROXIMITY)
     system = np.vstack(
         [
             root @ problem.rows.T @ sign,

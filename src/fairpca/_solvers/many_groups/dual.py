@@ -54,7 +54,9 @@ class Minimum:
 
     def at(self, other: Minimum | Solution, value: float) -> Minimum:
         """The same proof, for another projection with this value of the objective."""
-        basis, errors, violation = other.basis, other.errors, other.violation
+        basis = other.basis
+        errors = other.errors
+        violation = other.violation
         return replace(self, basis=basis, errors=errors, violation=violation, value=value)
 
     def solution(
@@ -67,7 +69,9 @@ class Minimum:
         """
         gap = self.value - self.bound if error_gap is None else error_gap
         found = Point(self.weights, self.basis, self.errors, nan)
-        extras, value, bound = {"error_gap_": max(gap, 0.0)}, self.value, self.bound
+        extras = {"error_gap_": max(gap, 0.0)}
+        value = self.value
+        bound = self.bound
         solution = work.spaces.solution(found, status, objective, value, bound, extras=extras)
         return replace(solution, violation=self.violation)
 
@@ -90,7 +94,8 @@ def minimise(
     the bound passes the ceiling. With ``nearby_only`` the optimum next to the start is good enough,
     proven or not.
     """
-    problem, ceiling = problem.in_units(work.unit), ceiling / work.unit
+    problem = problem.in_units(work.unit)
+    ceiling = ceiling / work.unit
     if basis is not None:
         inside = work.basis.T @ basis
     elif prices is not None:
@@ -149,7 +154,8 @@ def _nearby(
             break
         if not work.grow(proof.reach):
             break
-        basis, prices = work.padded(found.basis), found.prices
+        basis = work.padded(found.basis)
+        prices = found.prices
     return found, proof if proof.certain else _priced(work, problem, found.prices)
 
 
@@ -214,9 +220,12 @@ class FrontierOfMany(ABC):
         self.prices: dict[float, Array] = {}  # where the search for each stop ended
         self._known = {} if like is None else like.prices
         self.pca = replace(solve_pca(spaces), alpha=nan, extras={"error_gap_": 0.0})
-        self.work, self.tol = Workspace(spaces), tol
-        self.shares, self.compared = spaces.shares, spaces.compared
-        self.rounding, self.highest = self.work.rounding, self.largest(self.pca.errors)
+        self.work = Workspace(spaces)
+        self.tol = tol
+        self.shares = spaces.shares
+        self.compared = spaces.compared
+        self.rounding = self.work.rounding
+        self.highest = self.largest(self.pca.errors)
         self._near: tuple[Array | None, ...] = ()  # basis and prices where the last search ended
 
     def largest(self, errors: Array) -> float:

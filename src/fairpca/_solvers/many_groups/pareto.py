@@ -93,7 +93,8 @@ class EfficientFrontier(FrontierOfMany):
         The price of the largest error is infinite there. A high price proves nearly as much; which
         one is best depends on how well the least largest error is known.
         """
-        lowest, unit = self.lowest, self.work.unit
+        lowest = self.lowest
+        unit = self.work.unit
         if self.highest <= lowest.value + self.rounding:
             return self.pca.bound
         prices = self._last[1]
@@ -125,7 +126,8 @@ class EfficientFrontier(FrontierOfMany):
         found = minimise(self.work, problem, self.tol)
         if found.violation > self.rounding:
             found = found.at(self.pca, self.highest)
-        left, price = limit - float(self.shares @ found.errors), float(found.prices[-1])
+        left = limit - float(self.shares @ found.errors)
+        price = float(found.prices[-1])
         if left > self.rounding or price <= self.tol:
             end = self.end
             if self.shares @ end.errors <= limit + self.rounding:
@@ -181,7 +183,8 @@ class EfficientFrontier(FrontierOfMany):
         too large a spread. Then another walk starts from there, at most twice.
         """
         ends: list[Minimum] = []
-        c, errors = self.highest, self.pca.errors
+        c = self.highest
+        errors = self.pca.errors
         for _ in range(3):
             met = self._walk(c, errors, max_spread)
             if met is None:
@@ -203,17 +206,20 @@ class EfficientFrontier(FrontierOfMany):
 
     def _walk(self, c: float, errors: Array, max_spread: float) -> tuple[float, Minimum] | None:
         """The first ``c`` below a given one, with its errors, at which the spread is met."""
-        above, too_wide = c, self.spread(errors) - max_spread
+        above = c
+        too_wide = self.spread(errors) - max_spread
         for below in np.linspace(c, self.lowest.value, 9)[1:].tolist():
             if below == self.lowest.value:
-                best, least = self._last[0], self._least_error_at_the_end
+                best = self._last[0]
+                least = self._least_error_at_the_end
                 found = replace(best, value=float(self.shares @ best.errors), bound=least)
             else:
                 found = self._at(below, nearby_only=True)
             excess = self.spread(found.errors) - max_spread
             if excess <= self.rounding:
                 return self._narrowed((below, excess, found), (above, too_wide), max_spread)
-            above, too_wide = below, excess
+            above = below
+            too_wide = excess
         return None
 
     def _narrowed(
@@ -223,7 +229,8 @@ class EfficientFrontier(FrontierOfMany):
 
         Regula falsi with the Illinois rule: the value at the end that stays is halved.
         """
-        (low, f_low, found), (high, f_high) = met, missed
+        (low, f_low, found) = met
+        (high, f_high) = missed
         for _ in range(MAX_STEPS):
             exact = self.spread(found.errors) >= max_spread - self.rounding
             if exact or high - low <= self.work.parity:
@@ -232,9 +239,14 @@ class EfficientFrontier(FrontierOfMany):
             trial = self._at(c, nearby_only=True)
             excess = self.spread(trial.errors) - max_spread
             if excess <= self.rounding:
-                low, f_low, found, f_high = c, min(excess, 0.0), trial, f_high / 2
+                low = c
+                f_low = min(excess, 0.0)
+                found = trial
+                f_high = f_high / 2
             else:
-                high, f_high, f_low = c, excess, f_low / 2
+                high = c
+                f_high = excess
+                f_low = f_low / 2
         return low, found
 
     def _worst(self, found: Minimum, status: Status, least_error_bound: float) -> Solution:

@@ -84,8 +84,10 @@ def random_starts(whole: Array, block: Array, rank: int) -> Iterator[Array]:
 def _purify(centre: Centre, matrices: Array, problem: LinearProblem) -> Array:
     """Walk in the optimal face to a relaxed solution with fewer fractional occupations."""
     active = problem.equal | (centre.prices > centre.slack)
-    vectors, s = centre.vectors, centre.occupations
-    rows, levels = problem.rows[active], problem.levels[active]
+    vectors = centre.vectors
+    s = centre.occupations
+    rows = problem.rows[active]
+    levels = problem.levels[active]
     # Combinations of the rows that no change of the levels can make up for.
     fixed = null_space(levels.T).T @ rows if active.any() else rows
     S = (vectors * s) @ vectors.T

@@ -83,7 +83,8 @@ class SpreadFrontier(FrontierOfMany):
         """The projection at a stop; the spread falls evenly with it."""
         if stop == 1.0:
             return self.end
-        first, last = self.spread(self.pca.errors), self.spread(self.end.errors)
+        first = self.spread(self.pca.errors)
+        last = self.spread(self.end.errors)
         max_spread = first + stop * (last - first)
         if max_spread >= first - self.rounding:
             return replace(self.pca, status=Status.STOPPED)
@@ -115,18 +116,23 @@ class SpreadFrontier(FrontierOfMany):
 
         At a near-tie a limit may have so high a price that the search leaves it exceeded.
         """
-        work, found = self.work, replace(found, bound=max(found.bound, 0.0))
+        work = self.work
+        found = replace(found, bound=max(found.bound, 0.0))
         if found.violation <= work.parity:
             return found
-        pca, end = work.basis.T @ work.pca.basis, work.basis.T @ found.basis
+        pca = work.basis.T @ work.pca.basis
+        end = work.basis.T @ found.basis
         left, _, right = np.linalg.svd(end.T @ pca)
         end = end @ left @ right  # the basis of the same projection that is nearest to PCA's
-        best, low, high = pca, 0.0, 1.0
+        best = pca
+        low = 0.0
+        high = 1.0
         for _ in range(MAX_STEPS):
             share = 0.5 * (low + high)
             basis = np.linalg.qr((1.0 - share) * pca + share * end)[0]
             if problem.measure(work.errors(basis) * work.unit)[1] <= self.rounding:
-                best, low = basis, share
+                best = basis
+                low = share
             else:
                 high = share
         best = min(pca, best, key=lambda basis: self.spread(work.errors(basis)))
@@ -155,7 +161,8 @@ class SpreadFrontier(FrontierOfMany):
 
     def _at_no_cost(self) -> Solution:
         """Least spread among the projections as good as PCA; tied eigenvalues allow several."""
-        work, wanted = self.work, self._least_error(self.max_spread)
+        work = self.work
+        wanted = self._least_error(self.max_spread)
         found = minimise_in_face(work, wanted, self.shares, self.tol)
         if found is not None and found.violation <= self.rounding:
             found = replace(found, bound=work.pca.bound)
@@ -163,7 +170,8 @@ class SpreadFrontier(FrontierOfMany):
         problem = least_spread(self.shares, self.compared, cap=self.cap)
         found = minimise_in_face(work, problem, self.shares, self.tol)
         if found is None:  # no other projection is as good as PCA
-            spread, status = self.spread(self.pca.errors), self._status(self.pca.errors)
+            spread = self.spread(self.pca.errors)
+            status = self._status(self.pca.errors)
             unchanged = replace(self.pca, value=spread, bound=spread)
             return replace(unchanged, status=status, objective="disparity")
         found = self._kept(problem, found)

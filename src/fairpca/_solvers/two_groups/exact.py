@@ -43,7 +43,8 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
     """Walk the frontier to the first limit that binds, by root finding."""
     frontier = Frontier(spaces)
     limits = Limits(frontier, problem)
-    pca, alpha_B = frontier.pca, frontier.alpha_B
+    pca = frontier.pca
+    alpha_B = frontier.alpha_B
     allowed = limits.max_disparity + max(spaces.rounding, moment_noise(spaces.traces))
     if limits.pca_disparity <= max(allowed, parity_tolerance(pca.errors, spaces.traces)):
         return frontier.solution(pca, 1.0, Status.ALREADY_FAIR, "error", pca.bound)
@@ -60,7 +61,8 @@ def solve_exact(spaces: Eigenspaces, problem: FairProblem) -> Solution:
         return limits.among_ties(start, Status.ERROR_BUDGET)
     above, below = line.approach(start)
     if below.value > spaces.rounding and problem.constraint == "efficient":
-        status, bound = Status.WORST_OFF_BEST, below.point.bound / alpha_B
+        status = Status.WORST_OFF_BEST
+        bound = below.point.bound / alpha_B
         return frontier.solution(below.point, alpha_B, status, "harmed", bound)
     if below.value > spaces.rounding and capped:
         if limits.cap - below.point.errors[frontier.harmed] <= 2 * KEPT * spaces.rounding:
@@ -85,12 +87,14 @@ class Limits:
         self.max_disparity = problem.max_disparity or 0.0
         self.parity = Status.DISPARITY_BUDGET if problem.max_disparity else Status.PARITY
         self.cap = float(frontier.pca.errors[frontier.harmed])
-        self.cap_status, self.limit_A = Status.CAPPED, inf
+        self.cap_status = Status.CAPPED
+        self.limit_A = inf
         if problem.max_group_increase < inf:
             share = 1 + problem.max_group_increase
             self.limit_A = share * float(frontier.pca.errors[frontier.privileged])
             if problem.constraint == "parity":
-                self.cap, self.cap_status = share * self.cap, Status.GROUP_LIMIT
+                self.cap = share * self.cap
+                self.cap_status = Status.GROUP_LIMIT
         R, self.pca_disparity = frontier.error_and_disparity(frontier.pca.errors)
         increase = problem.max_error_increase
         self.error_limit = R * (1 + increase) if increase < inf else inf
@@ -114,7 +118,9 @@ class Limits:
         alpha_B the same error of the harmed group. So they all keep the limit that is used up. The
         other limits shrink on the way from the start to the fairest of these projections.
         """
-        frontier, alpha, without = self.frontier, start.x, (used_up, Status.CAPPED)
+        frontier = self.frontier
+        alpha = start.x
+        without = (used_up, Status.CAPPED)
 
         def slack(_: float, errors: Array) -> float:
             return self.tightest(errors, *without)[0]
@@ -129,7 +135,9 @@ class Limits:
 
     def certify(self, point: Point, at: Sample, status: Status, *ends: Point) -> Solution:
         """The solution, with the bound that follows from the limit that binds."""
-        frontier, alpha, phi = self.frontier, at.x, at.point.bound
+        frontier = self.frontier
+        alpha = at.x
+        phi = at.point.bound
         objective: Objective = "disparity"
         if status is Status.CAPPED:
             bound = (phi - alpha * self.cap) / (1 - alpha / frontier.alpha_B)
@@ -140,7 +148,8 @@ class Limits:
         elif status is Status.ERROR_BUDGET:
             bound = (phi - alpha * self.error_limit) / (1 - alpha)
         elif alpha > 0:
-            objective, bound = "error", (phi - (1 - alpha) * self.max_disparity) / alpha
+            objective = "error"
+            bound = (phi - (1 - alpha) * self.max_disparity) / alpha
         else:
             bound = phi
         return frontier.solution(point, alpha, status, objective, bound, *ends)

@@ -195,7 +195,8 @@ class Line:
         while True:
             if not bracket.holds(x):
                 x = bracket.next_place()
-            below, above = bracket.below, bracket.above
+            below = bracket.below
+            above = bracket.above
             size = max(width, 2 * abs(below.x), 2 * abs(above.x))
             if not bracket.holds(x) or abs(above.x - below.x) <= EPS * size:
                 return Crossing(below, above, above, self.between(below, above, above))
@@ -282,13 +283,15 @@ class SubspacePath:
         V = np.hstack([self._X, self._Y])
         H = V.T @ spaces.products(V)
         diagonals = np.diagonal(H, axis1=1, axis2=2)
-        self._xx, self._yy = diagonals[:, :r], diagonals[:, r:]
+        self._xx = diagonals[:, :r]
+        self._yy = diagonals[:, r:]
         self._xy = np.diagonal(H[:, :r, r:], axis1=1, axis2=2)
         self._traces = spaces.traces
 
     def errors(self, s: float) -> Array:
         """Group errors at the fraction s of the way."""
-        c, q = np.cos(s * self._angles), np.sin(s * self._angles)
+        c = np.cos(s * self._angles)
+        q = np.sin(s * self._angles)
         captured = self._xx @ c**2 + 2 * self._xy @ (c * q) + self._yy @ q**2
         return np.asarray(self._traces - captured)
 
