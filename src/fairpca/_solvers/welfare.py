@@ -45,6 +45,9 @@ average; random starts follow while the welfare is below its target.
 """
 
 from dataclasses import dataclass, replace
+from itertools import compress
+from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq, nnls
@@ -82,31 +85,33 @@ class Welfare:
 
     def best_average(self) -> Solution:
         """The largest mean variance, which one eigenproblem solves; PCA where no group varies."""
-        n = len(self.members)
-        point = self.spaces.top(self.weights(1 / n)) if n else self.spaces.pca
-        return self._solution(point, point, np.inf)
+        point = self.spaces.pca
+        if len(self.members):
+            point = self.spaces.top(self.weights(1 / len(self.members)))
+        return self.solution(point, point)
 
-    def certified(
-        self, found: Point, *rests_on: Point, proof: Point | None = None, tol: float = np.inf
-    ) -> Solution:
-        """A projection with the better of two bounds, at its own gradient and of ``proof``.
-
-        The projection counts as the best up to a gap of ``tol`` times the largest trace.
-        """
-        own = self.spaces.top(self.weights(self.problem.gradient(self.kept(found.errors))))
-        best = own if proof is None else min(own, proof, key=self.most)
-        return self._solution(found, best, tol, *rests_on)
+    def proof(self, kept: Array) -> Point:
+        """The point whose weights, the gradient where this is kept, bound the welfare."""
+        return self.spaces.top(self.weights(self.problem.gradient(kept)))
 
     def most(self, point: Point) -> float:
         """The largest welfare that the weights of a point leave possible."""
         return float(point.weights @ self.spaces.traces) - point.bound
 
-    def _solution(self, found: Point, proof: Point, tol: float, *rests_on: Point) -> Solution:
-        kept = self.kept(found.errors)
+    def solution(
+        self, found: Point, proof: Point, *rests_on: Point, tol: float = np.inf
+    ) -> Solution:
+        """A projection with a bound; the best one up to a gap of ``tol`` times the largest trace.
+
+        Where no group takes part, the welfare is zero.
+        """
         most = self.most(proof)
-        value = self.problem.measure(kept) if len(kept) else 0.0
-        proven = most - value <= tol * float(self.spaces.traces.max())
-        status = Status.WELFARE_BEST if proven else Status.WELFARE_UNPROVEN
+        value = 0.0
+        if len(self.members):
+            value = self.problem.measure(self.kept(found.errors))
+        status = Status.WELFARE_UNPROVEN
+        if most - value <= tol * float(self.spaces.traces.max()):
+            status = Status.WELFARE_BEST
         found = replace(found, weights=proof.weights)
         rests_on = (proof, *rests_on)
         return self.spaces.solution(found, status, "welfare", -value, -most, rests_on=rests_on)
@@ -138,22 +143,25 @@ def solve_welfare_of_two(spaces: Eigenspaces, problem: WelfareProblem) -> Soluti
     edge = 4 * EPS  # at the ends of the interval a weight would be zero
     below = line.sample(edge, only_1)
     above = line.sample(1.0 - edge, only_0)
-    if below.value >= 0.0 or above.value <= 0.0:
-        found = (below if below.value >= 0.0 else above).point
-        return welfare.certified(found, found)
-    crossing = line.cross(below, above)
-    return welfare.certified(crossing.found, crossing.at.point)
+    if below.value >= 0.0:
+        found = rests_on = below.point
+    elif above.value <= 0.0:
+        found = rests_on = above.point
+    else:
+        crossing = line.cross(below, above)
+        found = crossing.found
+        rests_on = crossing.at.point
+    return welfare.solution(found, welfare.proof(welfare.kept(found.errors)), rests_on)
 
 
 @dataclass
 class _Atoms:
     """Projections found so far, the variances they leave, and their shares in the average.
 
-    The average begins with ``P = (r / d) I``, inside the set, where every group keeps something;
-    None stands for it among the bases.
+    The first atom is ``P = (r / d) I``, inside the set, where every group keeps something.
     """
 
-    bases: list[Array | None]
+    bases: list[Array]  # of the atoms but the first
     kept: Array  # the variances, one row per atom
     shares: Array
 
@@ -164,7 +172,8 @@ class _Atoms:
         self.shares = np.append(self.shares, 0.0)
         _correct(self, problem)
         used = self.shares > 0.0
-        self.bases = [basis for basis, use in zip(self.bases, used, strict=True) if use]
+        used[0] = True
+        self.bases = list(compress(self.bases, used[1:]))
         self.kept = self.kept[used]
         self.shares = self.shares[used]
 
@@ -178,7 +187,8 @@ def solve_welfare(spaces: Spaces, problem: WelfareProblem, tol: float = 1e-9) ->
     proof, atoms = _relax(welfare, 0.1 * target)
     work = Workspace(spaces, unit=1.0)
     found = _climb(work, welfare, atoms, welfare.most(proof) - target)
-    return welfare.certified(found, proof=proof, tol=tol)
+    own = welfare.proof(welfare.kept(found.errors))
+    return welfare.solution(found, min(own, proof, key=welfare.most), tol=tol)
 
 
 def _relax(welfare: Welfare, tol: float) -> tuple[Point, _Atoms]:
@@ -186,12 +196,12 @@ def _relax(welfare: Welfare, tol: float) -> tuple[Point, _Atoms]:
     spaces = welfare.spaces
     problem = welfare.problem
     uniform = spaces.traces[welfare.members] * spaces.rank / spaces.n_features
-    atoms = _Atoms([None], uniform[np.newaxis], np.ones(1))
+    atoms = _Atoms([], uniform[np.newaxis], np.ones(1))
     best = spaces.pca
     least = np.inf
     for _ in range(5 * MAX_STEPS):
         average = atoms.shares @ atoms.kept
-        point = spaces.top(welfare.weights(problem.gradient(average)))
+        point = welfare.proof(average)
         if welfare.most(point) < least:
             best = point
             least = welfare.most(point)
@@ -229,55 +239,65 @@ def _line_search(problem: WelfareProblem, average: Array, change: Array) -> floa
 
     if slope(1.0) >= 0.0:
         return 1.0
-    return float(brentq(slope, 0.0, 1.0, xtol=4 * EPS)) if slope(0.0) > 0.0 else 0.0
+    if slope(0.0) <= 0.0:
+        return 0.0
+    return float(brentq(slope, 0.0, 1.0, xtol=4 * EPS))
 
 
 def _climb(work: Workspace, welfare: Welfare, atoms: _Atoms, target: float) -> Point:
     """A projection near the average of the atoms; the search ends at the target welfare."""
     for basis in atoms.bases:
-        if basis is not None:
-            work.grow(basis)
-    uniform = np.eye(work.basis.shape[1]) * work.rank / work.spaces.n_features
-    P = np.zeros_like(uniform)
-    for share, basis in zip(atoms.shares, atoms.bases, strict=True):
-        inside = None if basis is None else work.basis.T @ basis
-        P += share * (uniform if inside is None else inside @ inside.T)
+        work.grow(basis)
+    P = atoms.shares[0] * np.eye(work.basis.shape[1]) * work.rank / work.spaces.n_features
+    for share, basis in zip(atoms.shares[1:], atoms.bases, strict=True):
+        inside = work.basis.T @ basis
+        P += share * inside @ inside.T
     occupations, vectors = np.linalg.eigh(P)
-    best, most = _ascend(work, welfare, vectors[:, -work.rank :])
+    best = _ascend(work, welfare, vectors[:, -work.rank :])
     for start in random_starts(*split(occupations, vectors), work.rank):
-        if most >= target:
+        if best.welfare >= target:
             break
-        other, value = _ascend(work, welfare, start)
-        best, most = (other, value) if value > most else (best, most)
-    return replace(best, basis=work.basis @ best.basis)
+        best = max(best, _ascend(work, welfare, start), key=attrgetter("welfare"))
+    return Point(np.zeros(len(best.errors)), work.basis @ best.basis, best.errors, np.nan)
 
 
-def _ascend(work: Workspace, welfare: Welfare, basis: Array) -> tuple[Point, float]:
-    """Newton's method from one start, and the welfare at its end; every step gains."""
-    best, value = _point(work, welfare, basis)
+class _Place(NamedTuple):
+    """A subspace of the span, and the welfare there."""
+
+    basis: Array
+    errors: Array
+    welfare: float
+
+    @classmethod
+    def at(cls, work: Workspace, welfare: Welfare, basis: Array) -> "_Place":
+        """The place with this basis."""
+        errors = work.errors(basis)
+        return cls(basis, errors, welfare.problem.measure(welfare.kept(errors)))
+
+
+def _ascend(work: Workspace, welfare: Welfare, basis: Array) -> _Place:
+    """Newton's method from one start; every step gains."""
+    best = _Place.at(work, welfare, basis)
     for _ in range(MAX_STEPS):
-        U, step = _newton_step(work, welfare, best)
-        length = 1.0
-        size = float(np.abs(step).max(initial=0.0))
-        while length * size > ROOT_EPS:  # radians
-            trial, gained = _point(work, welfare, np.linalg.qr(U + length * step)[0])
-            if gained > value:
-                best = trial
-                value = gained
-                break
-            length *= 0.5
-        else:
+        better = _better(work, welfare, best)
+        if better is None:
             break
-    return best, value
+        best = better
+    return best
 
 
-def _point(work: Workspace, welfare: Welfare, basis: Array) -> tuple[Point, float]:
-    errors = work.errors(basis)
-    point = Point(np.zeros(len(errors)), basis, errors, np.nan)
-    return point, welfare.problem.measure(welfare.kept(errors))
+def _better(work: Workspace, welfare: Welfare, than: _Place) -> _Place | None:
+    """A place along Newton's step that gains; None if rounding leaves no gain."""
+    U, step = _newton_step(work, welfare, than)
+    while np.abs(step).max(initial=0.0) > ROOT_EPS:  # radians
+        trial = _Place.at(work, welfare, np.linalg.qr(U + step)[0])
+        if trial.welfare > than.welfare:
+            return trial
+        step *= 0.5
+    return None
 
 
-def _newton_step(work: Workspace, welfare: Welfare, at: Point) -> tuple[Array, Array]:
+def _newton_step(work: Workspace, welfare: Welfare, at: _Place) -> tuple[Array, Array]:
     """A basis of the same subspace, and the change to add to it."""
     a = welfare.problem.inequality_aversion
     rank = at.basis.shape[1]

@@ -95,8 +95,9 @@ def solve_minmax(spaces: Eigenspaces, criterion: Criterion) -> Solution:
     above = line.sample(0.0, own[1])
     for point, excess in ((own[0], below.value), (own[1], -above.value)):
         if excess >= -spaces.rounding:
-            equal = excess <= spaces.rounding
-            status = Status.GROUPS_EQUAL if equal else Status.ONE_GROUP_DECIDES
+            status = Status.GROUPS_EQUAL
+            if excess > spaces.rounding:
+                status = Status.ONE_GROUP_DECIDES
             return balance.solution(point, status, point.weights, balance.phi(point))
     crossing = line.cross(below, above)
     best = crossing.at.point

@@ -42,9 +42,12 @@ class Frontier:
         towards_parity = self._towards_parity
         if alpha == 1.0 and not fairest:
             return self.pca
-        tiebreak = shares if alpha in (0.0, self.alpha_B) else None
-        weights = alpha * shares + (1 - alpha) * towards_parity
-        return self.spaces.top(weights, towards_parity if fairest else tiebreak)
+        tiebreak = None
+        if fairest:
+            tiebreak = towards_parity
+        elif alpha in (0.0, self.alpha_B):
+            tiebreak = shares
+        return self.spaces.top(alpha * shares + (1 - alpha) * towards_parity, tiebreak)
 
     def error_and_disparity(self, errors: Array) -> tuple[float, float]:
         """``R`` and ``D``."""
@@ -92,7 +95,9 @@ def solve_golden(spaces: Eigenspaces, constraint: Constraint = "parity") -> Solu
     """
     frontier = Frontier(spaces)
     cap = float(frontier.pca.errors[frontier.harmed]) + _GOLDEN_TOLERANCE
-    alpha_0 = frontier.alpha_B if constraint == "efficient" else 0.0
+    alpha_0 = 0.0
+    if constraint == "efficient":
+        alpha_0 = frontier.alpha_B
     alpha_1 = 1.0
     g_ratio = (sqrt(5) + 1) / 2
     while alpha_1 - alpha_0 > _GOLDEN_TOLERANCE:
