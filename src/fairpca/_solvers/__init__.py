@@ -105,7 +105,7 @@ def search_in_basis(
     """
 
     def find(compact: Operand) -> Solution:
-        spaces = None if start is None else start.found_in
+        spaces = getattr(start, "found_in", None)
         if not isinstance(spaces, Eigenspaces | Basis) or spaces.operand is not compact:
             spaces = _spaces_of_one_search(compact, rank)
         before = spaces.n_eigensolves

@@ -123,9 +123,12 @@ def solve_worst(spaces: Spaces, criterion: Criterion, tol: float = 1e-9) -> Solu
         tolerance = tol * abs(best.value)
     least = balance.worst(found.errors) - max(work.parity, tolerance)
     worst = compared & (found.errors - balance.offsets >= least)
-    weights = worst / np.count_nonzero(worst) if found is pca else found.weights
-    if np.count_nonzero(worst) == np.count_nonzero(compared):
+    weights = found.weights
+    if found is pca:
+        weights = worst / np.count_nonzero(worst)
+    status = Status.WORST_EQUAL
+    if (worst == compared).all():
         status = Status.GROUPS_EQUAL
-    else:
-        status = Status.ONE_GROUP_DECIDES if worst.sum() == 1 else Status.WORST_EQUAL
+    elif worst.sum() == 1:
+        status = Status.ONE_GROUP_DECIDES
     return balance.solution(found, status, weights, bound)

@@ -35,6 +35,7 @@ within the span exceeds the true one by more than the present gap of the path.
 """
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 from scipy.optimize import brentq
@@ -96,15 +97,16 @@ class SmoothedDual:
         """
         if not self._allowed(prices, mu):
             raise ArithmeticError("rounding has moved the prices out of their limits")
-        better: _Evaluation | None = self._evaluate(prices, mu)
-        steps = -1
-        while better is not None:
-            at = better
-            prices = better.prices
-            steps = steps + 1
+        at = self._evaluate(prices, mu)
+        for steps in range(MAX_STEPS + 1):
             newton, tangent, decrement = self._directions(at, mu)
-            converged = decrement < tol or steps == MAX_STEPS
-            better = None if converged else self._search(at, newton, decrement, mu)
+            if decrement < tol or steps == MAX_STEPS:
+                break
+            better = self._search(at, newton, decrement, mu)
+            if better is None:
+                break
+            at = better
+        prices = at.prices
         low, high = self._room(prices, mu)
         value = self._bound(prices, at.eigenvalues)
         slack = mu / low - mu / high
@@ -121,7 +123,9 @@ class SmoothedDual:
             step = centre.newton + (mu - centre.mu) * centre.tangent
         length = min(1.0, 0.95 * self._reach(centre.prices, step, centre.mu))
         prices = balanced(self.problem, centre.prices + length * step)
-        return (prices if self._allowed(prices, mu) else centre.prices), mu
+        if not self._allowed(prices, mu):
+            prices = centre.prices
+        return prices, mu
 
     def limit(self, centre: Centre) -> Array:
         """Prices extrapolated to ``mu = 0``: the error is of order ``mu**2``, not ``mu``."""
@@ -266,14 +270,23 @@ def follow(
     before = None
     for _ in range(5 * MAX_STEPS):
         last = mu <= last_mu
-        centre = dual.centre(prices, mu, 1e-2 if last else 0.3)  # 0.3 will do for the tangent
-        if last and before is not None and centre.value < before.value - mu * dual.n_terms:
-            centre = before  # the value is too small: rounding ended Newton's method
-        prices = dual.limit(centre) if last else centre.prices
-        here = dual.value(prices) if last else centre.value
-        proof = Proof(prices, here) if work.closed else work.prove(problem, prices)
-        best = max(best, proof, key=lambda proof: proof.bound)
-        allowed = max(1e-3 * tol, work.noise, 0.0 if last else 0.1 * mu * dual.n_terms)
+        path_gap = mu * dual.n_terms
+        allowed = max(1e-3 * tol, work.noise)
+        if last:
+            centre = dual.centre(prices, mu, 1e-2)
+            if before is not None and centre.value < before.value - path_gap:
+                centre = before  # the value is too small: rounding ended Newton's method
+            prices = dual.limit(centre)
+            here = dual.value(prices)
+        else:
+            centre = dual.centre(prices, mu, 0.3)  # this will do for the tangent
+            prices = centre.prices
+            here = centre.value
+            allowed = max(allowed, 0.1 * path_gap)
+        proof = Proof(prices, here)
+        if not work.closed:
+            proof = work.prove(problem, prices)
+        best = max(best, proof, key=attrgetter("bound"))
         missing = here - proof.bound > allowed and best.bound <= ceiling
         if missing and proof.reach is not None and work.grow(proof.reach):
             dual = SmoothedDual(work, problem)

@@ -39,8 +39,7 @@ class Candidate:
 
     def better(self, other: Candidate, kept: float) -> Candidate:
         """The candidate that exceeds the limits less; of two that keep them, the lower one."""
-        mine, theirs = ((max(one.violation, kept), one.value) for one in (self, other))
-        return other if theirs < mine else self
+        return min(self, other, key=lambda one: (max(one.violation, kept), one.value))
 
 
 def descend(basis: Array, work: Workspace, problem: LinearProblem, prices: Array) -> Candidate:
@@ -58,7 +57,7 @@ def descend(basis: Array, work: Workspace, problem: LinearProblem, prices: Array
         penalty = 2.0 * (1.0 + np.abs(prices).sum())
         # The last step gains nothing measurable, but doubles the correct digits of the basis.
         last = promised <= work.noise
-        least = -penalty * work.noise if last else 0.0
+        least = -penalty * work.noise * last
         length = 1.0
         gain = least
         while length > 1e-3:
@@ -69,13 +68,16 @@ def descend(basis: Array, work: Workspace, problem: LinearProblem, prices: Array
                 break
             length *= 0.5
         # Where a limit is out of reach, or kept as well as rounding allows, a step changes nothing.
-        nothing = work.kept if trial.violation <= work.kept else work.noise
+        nothing = work.noise
+        if trial.violation <= work.kept:
+            nothing = work.kept
         stuck = length == 1.0 and abs(best.violation - trial.violation) <= nothing
+        if gain <= least:
+            damping = 100.0 * max(damping, 1e-6)
+        elif length == 1.0:
+            damping = max(damping / 10.0, ROOT_EPS)
         if gain > least:
             best = trial
-            damping = max(damping / 10.0, ROOT_EPS) if length == 1.0 else damping
-        else:
-            damping = 100.0 * max(damping, 1e-6)
         if (last and (stuck or best.violation <= KEPT * work.noise)) or damping > 1e3:
             break
     return replace(best, prices=prices)

@@ -67,12 +67,16 @@ class Minimum:
         ``error_gap`` says how far the overall error can be from the least one; it defaults to the
         gap of the objective.
         """
-        gap = self.value - self.bound if error_gap is None else error_gap
-        found = Point(self.weights, self.basis, self.errors, nan)
-        extras = {"error_gap_": max(gap, 0.0)}
-        value = self.value
-        bound = self.bound
-        solution = work.spaces.solution(found, status, objective, value, bound, extras=extras)
+        if error_gap is None:
+            error_gap = self.value - self.bound
+        solution = work.spaces.solution(
+            Point(self.weights, self.basis, self.errors, nan),
+            status,
+            objective,
+            self.value,
+            self.bound,
+            extras={"error_gap_": max(error_gap, 0.0)},
+        )
         return replace(solution, violation=self.violation)
 
 
@@ -102,7 +106,9 @@ def minimise(
         inside = work.leading(problem.weights(prices))
     else:
         inside = work.leading(work.spaces.shares)
-    found, proof = _nearby(work, problem, tol, inside, problem.start if prices is None else prices)
+    if prices is None:
+        prices = problem.start
+    found, proof = _nearby(work, problem, tol, inside, prices)
     if not (nearby_only or proof.bound > ceiling or _proven(work, problem, found, proof, tol)):
         found, proof = _improved(work, problem, tol, ceiling, found, proof)
     return Minimum(
@@ -132,7 +138,9 @@ def minimise_in_face(
 
 def _allowed(work: Workspace, problem: LinearProblem, value: float, tol: float) -> float:
     """The gap at which to end, relative to what is minimised unless that may vanish."""
-    scale = 1.0 if len(problem.level_cost) == 2 else abs(value)
+    scale = abs(value)
+    if len(problem.level_cost) == 2:
+        scale = 1.0
     return max(tol * scale, KEPT * work.noise)
 
 
@@ -156,7 +164,9 @@ def _nearby(
             break
         basis = work.padded(found.basis)
         prices = found.prices
-    return found, proof if proof.certain else _priced(work, problem, found.prices)
+    if not proof.certain:
+        proof = _priced(work, problem, found.prices)
+    return found, proof
 
 
 def _improved(
@@ -218,7 +228,9 @@ class FrontierOfMany(ABC):
 
     def __init__(self, spaces: Spaces, tol: float, like: FrontierOfMany | None = None) -> None:
         self.prices: dict[float, Array] = {}  # where the search for each stop ended
-        self._known = {} if like is None else like.prices
+        self._known: dict[float, Array] = {}  # where it ended on a similar frontier
+        if like is not None:
+            self._known = like.prices
         self.pca = replace(solve_pca(spaces), alpha=nan, extras={"error_gap_": 0.0})
         self.work = Workspace(spaces)
         self.tol = tol
@@ -243,7 +255,9 @@ class FrontierOfMany(ABC):
     def largest_error_allowed(self, problem: FairProblem) -> float:
         """The overall error that a problem allows; infinite where no projection can exceed it."""
         limit = (1.0 + problem.max_error_increase) * float(self.shares @ self.pca.errors)
-        return limit if limit < float(self.shares @ self.work.spaces.traces) else inf
+        if limit < float(self.shares @ self.work.spaces.traces):
+            return limit
+        return inf
 
     def group_errors_allowed(self, problem: FairProblem) -> Array:
         """The largest error that a problem allows each group; infinite if it limits no group."""
@@ -252,7 +266,9 @@ class FrontierOfMany(ABC):
         with np.errstate(over="ignore", invalid="ignore"):
             limits = errors + problem.max_group_increase * errors
         limits = np.fmin(limits, traces)
-        return limits if (limits < traces).any() else np.full_like(traces, inf)
+        if (limits < traces).any():
+            return limits
+        return np.full_like(traces, inf)
 
     def _at_stop(self, stop: float, problem: LinearProblem) -> Minimum:
         """Least overall error at a stop, found from the prices known for it or the last result."""

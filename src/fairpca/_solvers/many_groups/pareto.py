@@ -100,11 +100,11 @@ class EfficientFrontier(FrontierOfMany):
         prices = self._last[1]
         problem = least_error(self.shares, self.compared, cap=lowest.value).in_units(unit)
         unknown = max((lowest.value - lowest.bound) / unit, self.work.noise)
-        high_prices = np.array([1.0, 0.1, 10.0] if self.work.closed else [1.0]) / np.sqrt(unknown)
-        proofs = (
-            self.work.prove(problem, prices + high * lowest.weights[self.compared])
-            for high in high_prices
-        )
+        factors = [1.0]
+        if self.work.closed:
+            factors = [1.0, 0.1, 10.0]
+        high = lowest.weights[self.compared] / np.sqrt(unknown)
+        proofs = (self.work.prove(problem, prices + factor * high) for factor in factors)
         return max(proof.bound for proof in proofs) * unit
 
     @property
@@ -115,7 +115,9 @@ class EfficientFrontier(FrontierOfMany):
         return self._worst(best, status, self._least_error_at_the_end)
 
     def _status(self, found: Minimum, otherwise: Status) -> Status:
-        return Status.PARITY if self.spread(found.errors) <= self.work.parity else otherwise
+        if self.spread(found.errors) <= self.work.parity:
+            return Status.PARITY
+        return otherwise
 
     def within_budget(self, limit: float) -> Solution:
         """Least largest error at an overall error of at most ``limit``."""
@@ -132,8 +134,10 @@ class EfficientFrontier(FrontierOfMany):
             end = self.end
             if self.shares @ end.errors <= limit + self.rounding:
                 return end
-        least = limit - (found.value - found.bound) / price if price > 0 else self.pca.bound
-        return self._worst(found, Status.ERROR_BUDGET, max(least, self.pca.bound))
+        least = self.pca.bound
+        if price > 0:
+            least = max(least, limit - (found.value - found.bound) / price)
+        return self._worst(found, Status.ERROR_BUDGET, least)
 
     def within(self, limits: Array) -> Solution:
         """Least largest error with no group compared above its limit."""
@@ -169,7 +173,9 @@ class EfficientFrontier(FrontierOfMany):
 
     def basis(self, stop: float) -> Array:
         """A basis of the projection at a stop, without the proofs that end there."""
-        return self._last[0].basis if stop == 1.0 else super().basis(stop)
+        if stop == 1.0:
+            return self._last[0].basis
+        return super().basis(stop)
 
     def _at(self, c: float, *, nearby_only: bool = False) -> Minimum:
         """Least overall error with no group compared above ``c``; take values of ``c`` in order."""

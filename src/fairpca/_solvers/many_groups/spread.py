@@ -29,7 +29,9 @@ from fairpca._typing import Array
 def solve_spread(spaces: Spaces, problem: FairProblem, tol: float = 1e-9) -> Solution:
     """Least spread, then least overall error, within the limits of the problem."""
     frontier = SpreadFrontier(spaces, problem, tol)
-    return frontier.end if problem.fraction is None else frontier.part(problem.fraction)
+    if problem.fraction is None:
+        return frontier.end
+    return frontier.part(problem.fraction)
 
 
 class SpreadFrontier(FrontierOfMany):
@@ -40,9 +42,10 @@ class SpreadFrontier(FrontierOfMany):
     ) -> None:
         super().__init__(spaces, tol, like)
         self.max_spread = problem.max_disparity or 0.0
-        highest = self.highest if problem.constraint == "no_worse" else inf
         self.group_limits = self.group_errors_allowed(problem)
-        self.cap = np.minimum(highest, self.group_limits)
+        self.cap = self.group_limits
+        if problem.constraint == "no_worse":
+            self.cap = np.minimum(self.highest, self.group_limits)
         self.max_error = self.largest_error_allowed(problem)
 
     @cached_property
@@ -99,7 +102,9 @@ class SpreadFrontier(FrontierOfMany):
     def _status(self, errors: Array, bound: float = 0.0) -> Status:
         """Which limit binds; no projection has a spread below ``bound``."""
         if self.is_fair(errors, self.max_spread):
-            return Status.DISPARITY_BUDGET if self.max_spread > 0 else Status.PARITY
+            if self.max_spread == 0:
+                return Status.PARITY
+            return Status.DISPARITY_BUDGET
         left = {
             Status.GROUP_LIMIT: float((self.group_limits - errors)[self.compared].min()),
             Status.CAPPED: float((self.cap - errors)[self.compared].min()),
@@ -108,8 +113,9 @@ class SpreadFrontier(FrontierOfMany):
         tightest = min(left, key=left.__getitem__)
         if left[tightest] <= self.work.parity:
             return tightest
-        infeasible = bound > self.max_spread + self.work.parity
-        return Status.INFEASIBLE if infeasible else Status.UNPROVEN
+        if bound > self.max_spread + self.work.parity:
+            return Status.INFEASIBLE
+        return Status.UNPROVEN
 
     def _kept(self, problem: LinearProblem, found: Minimum) -> Minimum:
         """The projection found, or one on the way to it from PCA, which keeps every limit.
