@@ -36,7 +36,7 @@ from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
 from fairpca._input.folds import FoldRule
 from fairpca._input.rows import dense
-from fairpca._input.stream import Input, in_memory, open_input
+from fairpca._input.stream import Input, as_chosen, in_memory, open_input
 from fairpca._linear_map import LinearMap, fitted_map, flattened
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._progress import Progress, silent
@@ -48,7 +48,7 @@ from fairpca.metrics.reconstruction import refuse_data
 _REFIT = 0.25
 _FOLDS = 10  # for plain PCA, with which a fitted model is compared
 _SAME = 1e-8  # If the scores' variance differs by less, these are the rows fitted to.
-_SHARED = ("standardize", "relative_errors", "min_group_size", "small_groups")
+_SHARED = ("standardize", "relative_errors", "min_group_size", "small_groups", "crossing")
 _FAR = 10.0  # Rows further out, in standard deviations, are unlike those fitted to.
 
 
@@ -61,6 +61,7 @@ def audit(
     units: Any = None,
     y: Any = None,
     pos_label: Any = None,
+    crossing: bool = True,
     probes: bool = False,
     reference: Any = None,
     judge_from: int = 30,
@@ -106,6 +107,11 @@ def audit(
         Classes, for classifiers on the scores and for estimators that need them.
     pos_label : label, optional
         The class of y that counts as positive; by default the larger one.
+    crossing : bool, default=True
+        Cross several columns of ``sensitive_features``. With False, or with an estimator that says
+        so, each column has groups of its own, and each of these is compared with all people outside
+        it. Such groups overlap, and intervals hold for all of them at once. Rows in memory are then
+        held once for each column, and no classifiers are fitted.
     probes : bool, default=False
         Let classifiers guess the group from the scores; with y they always do.
     reference : label, optional
@@ -147,6 +153,8 @@ def audit(
     before, step = taken_apart(estimator)
     progress("reading the rows")
     opened = open_input(X, sensitive_features, sample_weight, y, units)
+    crossing = crossing and getattr(step, "crossing", True)
+    opened = as_chosen(opened, crossing=crossing)
     folds = _folds(opened, pos_label, before, step, cv, random_state)
     progress("fitting")
     moments = folds.moments
@@ -203,6 +211,7 @@ def audit_model(
     units: Any = None,
     y: Any = None,
     pos_label: Any = None,
+    crossing: bool = True,
     probes: bool = False,
     reference: Any = None,
     judge_from: int = 30,
@@ -232,7 +241,7 @@ def audit_model(
         Rows as the model takes them, preferably not those it was fitted to. Of a stream, what needs
         rows is not computed, as for :func:`audit`.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-    sample_weight, units, y, pos_label, probes, reference, judge_from, small_gap, level
+    sample_weight, units, y, pos_label, crossing, probes, reference, judge_from, small_gap, level
     random_state
         As for :func:`audit`.
 
@@ -254,6 +263,7 @@ def audit_model(
         refuse_data(model, "audit_model(model, X, sensitive_features)")
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
     given = open_input(rows_to_judge(model, X), sensitive_features, sample_weight, y, units)
+    given = as_chosen(given, crossing=crossing)
     folds = FoldRule(_FOLDS, random_state)
     if in_memory(given.X):
         if isinstance(model, FairColumns):
@@ -382,7 +392,7 @@ def _folds(
             "an audit judges by rows that were left out, but these moments have no folds; make "
             "them with folds=10, for example GroupMoments.from_data(X, groups, folds=10)."
         )
-    return Folds(X, X.feature_names)
+    return Folds(X if opened.crossing else X.by_attribute(), X.feature_names)
 
 
 def _varies_as_in_fit(model: Any, own: LinearMap, held_out: HeldOut) -> bool:

@@ -221,6 +221,7 @@ class Provenance:
     # Parameters that all steps between PCA and the fair version share, unless at their defaults.
     shared: Mapping[str, Any] = field(default_factory=dict)
     n_units: int | None = None  # people, or what else the rows belong to; None: every row is one
+    crossing: bool = True  # False: groups of several attributes, which overlap
     not_computed: Sequence[str] = ()  # figures that need rows, where moments were all there is
 
 

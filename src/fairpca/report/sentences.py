@@ -116,6 +116,8 @@ def about(audit: AnyAudit) -> str:
     """A line on the size of the data and on what was judged."""
     own = audit.provenance
     sizes = f"{counted(own.n_rows, 'row')}, {counted(len(own.feature_names), 'column')}"
+    if not own.crossing:
+        sizes += ", groups that overlap"
     if isinstance(audit, Audit) and audit.kept is not None:
         return f"{sizes}, {own.n_components} of them kept, chosen here"
     whose = "PCA fitted here" if own.fitted_here else "a model judged as it is"
