@@ -81,7 +81,7 @@ def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[DecidingC
     group's error, the column in which that person is most extreme is listed too.
     """
     people = setup.people
-    if people is None or len(people.feature_names) > _MOST_COLUMNS:
+    if people is None or not len(rows) or len(people.feature_names) > _MOST_COLUMNS:
         return []
     held = _held(setup, people, rows, errors)
     thresholds = setup.origin.thresholds

@@ -25,9 +25,12 @@ from fairpca._input.rows import as_rows, dense, numeric_columns
 from fairpca._input.stream import Input
 from fairpca._input.units import NumberedUnits, Units, encode_units
 from fairpca._linear_map import FittedMap, flattened
+from fairpca._moments.expected_values import completed_rows
 from fairpca._moments.group_differences import positive_class
 from fairpca._moments.group_moments import NEVER, GroupMoments, moments_of_rows
-from fairpca._typing import Array, Codes, Labels
+from fairpca._typing import Array, Codes, Labels, Mask
+
+_FEWEST_COMPLETE = 10  # complete rows of each group that single rows are looked at for
 
 
 class Pair(NamedTuple):
@@ -83,6 +86,7 @@ class Kept:
     classes: Labels | None  # the class of each row, with y
     pos_label: Any
     feature_names: list[str] | None
+    may_miss: bool
     margins: dict[Any, dict[str, str]]  # of crossed groups that are to be taken apart; see Groups
 
     @property
@@ -135,6 +139,7 @@ class People(Folds):
         self.classes = kept.classes
         self.pos_label = kept.pos_label
         self._target = kept.classes if with_y else None
+        self._may_miss = kept.may_miss
         self.fold_of_rows = folds
         numbers = np.unique(folds).tolist()
         self.rows_of_folds = [np.flatnonzero(folds == f) for f in numbers if f != NEVER]
@@ -143,6 +148,8 @@ class People(Folds):
         if before is not None:
             self.values, names = self._entering(before, np.arange(len(self.codes)))
         super().__init__(self.moments_of(self.values, folds), names)
+        self.observed = self.moments.observed  # how often each group has each pair of columns
+        self.looked_at = self._looked_at()
         self._own_spaces: list[Pair] = []
         if before is not None:
             self._own_spaces = [self._own_space(before, rows) for rows in self.rows_of_folds]
@@ -165,8 +172,25 @@ class People(Folds):
         units = None if self.units is None else NumberedUnits(self.units[rows])
         values = as_rows(_safe_indexing(values, rows))
         given = Input(values, self.groups[rows], self.weights[rows], target, units)
-        given = given._replace(may_miss=may_miss)
+        given = given._replace(may_miss=may_miss or self._may_miss)
         return moments_of_rows(given, folds).of_attributes(self._attributes)
+
+    def _looked_at(self) -> Mask:
+        """The rows whose own errors are figures: the complete ones, if each group has some."""
+        complete = np.ones(len(self.codes), bool)
+        if self.observed is None:
+            return complete
+        complete &= np.isfinite(dense(self.values)).all(axis=1)
+        sizes = np.bincount(self.codes)
+        found = np.bincount(self.codes[complete], minlength=len(sizes))
+        return complete & bool((found >= np.minimum(sizes, _FEWEST_COMPLETE)).all())
+
+    def filled(self, rows: Codes) -> Any:
+        """Some rows as they enter the projection, with expected values for missing ones."""
+        values = _safe_indexing(self.values, rows)
+        if self.observed is None:
+            return values
+        return completed_rows(dense(values), self.moments.mean, self.moments.covariance)
 
     def by_unit(self, rows: Codes, figures: Array) -> tuple[Codes, Array, Array]:
         """Groups, weights and mean figures, (m, n), of the units that these rows belong to.
@@ -293,6 +317,7 @@ def _kept(given: Input, pos_label: Any, raw: bool) -> Kept:
         pos_label=pos_label,
         feature_names=names,
         margins=margins,
+        may_miss=given.may_miss,
     )
 
 

@@ -80,7 +80,7 @@ def alternative_to(step: Any, folds: Folds) -> Judged:
         chosen: Judged = _with_known(step, **how)
         return chosen
     rank: Any = 0.7 if step is None else step.n_components
-    if step is not None and isinstance(folds, People):
+    if step is not None and isinstance(folds, People) and not isinstance(rank, Integral):
         rank = int(clone(step).fit(dense(folds.values)).n_components_)
     elif step is not None and not isinstance(rank, Integral):
         raise ValueError("moments need PCA with a number of components, for example PCA(3).")
@@ -105,7 +105,7 @@ def for_part_of_rows(estimator: Judged, fair: Any, n_judged: int) -> Any:
     rank = n_kept(fair)
     if not isinstance(fair, FairPCACV):
         return _with_known(estimator, n_components=rank, min_group_size=1)
-    how: dict[str, Any] = {"standardize": fair.standardize, "relative_errors": fair.relative_errors}
+    how = {name: getattr(fair, name) for name in ("standardize", "relative_errors", "missing")}
     # Keep the weight that folds chose for two groups: fewer rows might choose PCA.
     if n_judged == 2 and np.isfinite(fair.alpha_):
         return FairPCA(rank, alpha=fair.alpha_, **how)

@@ -79,7 +79,7 @@ def _apart(setup: Setup, own: LinearMap | Rebuilt) -> dict[str, float]:
 def _scores(own: LinearMap | Rebuilt, people: People, rows: Codes) -> Array:
     if isinstance(own, Rebuilt):
         return np.asarray(own.scores[rows])
-    return own.scores(_safe_indexing(people.values, rows))
+    return own.scores(people.filled(rows))
 
 
 def outcomes(setup: Setup, model: Any, X: Any) -> list[Outcomes] | None:
@@ -139,6 +139,6 @@ def sampled_scores(setup: Setup, both: Sequence[LinearMap]) -> SampledRows | Non
     each = max(_MOST_SCORES // len(judged), 1)
     members = [rng.permutation(np.flatnonzero(people.codes == g))[:each] for g in judged]
     rows = np.concatenate([np.sort(own) for own in members])
-    values = _safe_indexing(people.values, rows)
+    values = people.filled(rows)
     pca, fair = (own.scores(values)[:, :2] for own in both)
     return SampledRows(people.positions[rows], people.codes[rows], pca, fair)

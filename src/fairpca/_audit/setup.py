@@ -34,6 +34,7 @@ class Setup:
             n_rows=folds.moments.n_rows,
             n_units=int(sizes[partitions[0]].sum()) if folds.moments.has_units else None,
             crossing=not folds.moments.attributes,
+            n_complete=_n_complete(self.people),
             fitted_here=own["n_folds"] > 0,
             feature_names=folds.feature_names,
             group_columns=folds.group_columns,
@@ -58,6 +59,12 @@ class Setup:
         weights = np.maximum(self.others @ totals.weights, LEAST)
         rest = totals.errors @ self.others.T / weights
         return np.asarray(totals.group_errors / np.maximum(rest, LEAST))
+
+
+def _n_complete(people: People | None) -> int | None:
+    if people is None or people.observed is None:
+        return None
+    return int(people.looked_at.sum())
 
 
 def _others(labels: Sequence[Any], partitions: Sequence[Mask], reference: Any) -> Mask:

@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from math import inf
 from numbers import Integral, Real
-from typing import Any, ClassVar, Generic, Self, TypeVar, get_args
+from typing import Any, ClassVar, Generic, Never, Self, TypeVar, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -29,6 +29,7 @@ from fairpca._input.checks import (
     refuse_beside_moments,
     refuse_continuous,
     refuse_ids,
+    refuse_unknown_arguments,
 )
 from fairpca._input.device import is_dask
 from fairpca._input.labels import classes_in, encode_few_groups, refuse_counts
@@ -119,6 +120,7 @@ class GroupEstimator(BaseEstimator, GroupRecord, Generic[Result]):  # type: igno
         sensitive_features: Any = None,
         sample_weight: Any = None,
         units: Any = None,
+        **unknown: Never,
     ) -> Self:
         """Fit to the rows of X, or to moments accumulated elsewhere.
 
@@ -146,6 +148,7 @@ class GroupEstimator(BaseEstimator, GroupRecord, Generic[Result]):  # type: igno
             of :class:`FairPCACV`; a row without a label is a unit by itself. Other estimators
             accept it and only count.
         """
+        refuse_unknown_arguments(self, "fit", unknown)
         self._validate_params()
         if isinstance(X, GroupMoments):
             given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
@@ -173,6 +176,7 @@ class GroupEstimator(BaseEstimator, GroupRecord, Generic[Result]):  # type: igno
         sensitive_features: Any = None,
         sample_weight: Any = None,
         units: Any = None,
+        **unknown: Never,
     ) -> Self:
         """Add the rows of X to those seen before, and fit to all of them; arguments as for `fit`.
 
@@ -181,6 +185,7 @@ class GroupEstimator(BaseEstimator, GroupRecord, Generic[Result]):  # type: igno
         Each call solves; for very many blocks use :meth:`GroupMoments.update` and fit to the
         moments.
         """
+        refuse_unknown_arguments(self, "partial_fit", unknown)
         self._validate_params()
         if isinstance(X, GroupMoments):
             raise TypeError(

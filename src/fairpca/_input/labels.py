@@ -145,7 +145,7 @@ def _encode_column(
     seen = list(dict.fromkeys(items))
     if any(map(is_missing, seen)):
         _refuse_missing_labels(np.fromiter(map(is_missing, items), bool, len(items)), name)
-    ordered = sort_labels(seen)
+    ordered = sort_labels([_plain(label) for label in seen])
     position = {label: code for code, label in enumerate(ordered)}
     codes = np.fromiter(map(position.__getitem__, items), np.intp, len(items))
     return codes, label_vector(ordered)
@@ -158,7 +158,7 @@ def _encode_coded(values: CodedLabels, name: str) -> tuple[Codes, Labels]:
     if any(map(is_missing, seen)):
         missing = np.array([is_missing(label) for label in values.labels])
         _refuse_missing_labels(missing[values.codes], name)
-    ordered = sort_labels(list(dict.fromkeys(seen)))
+    ordered = sort_labels([_plain(label) for label in dict.fromkeys(seen)])
     position = {label: code for code, label in enumerate(ordered)}
     codes = np.array([position.get(label, 0) for label in values.labels], np.intp)
     return codes[values.codes], label_vector(ordered)
@@ -236,6 +236,11 @@ def is_missing(label: Any) -> bool:
         return label is None or bool(label != label)
     except TypeError:  # pandas.NA is neither equal to itself nor unequal
         return True
+
+
+def _plain(label: Any) -> Any:
+    """A label of Python in place of an equal one of numpy."""
+    return label.item() if isinstance(label, np.str_ | np.bool_ | np.number) else label
 
 
 def sort_labels(labels: Sequence[Any]) -> list[Any]:

@@ -17,7 +17,7 @@ import narwhals.stable.v1 as nw
 
 from fairpca._input.checks import check_same_order, refuse_twins, refuse_unknown_columns
 from fairpca._input.device import ENTRIES_AT_A_TIME, is_dask, library_of
-from fairpca._input.rows import ColumnRows
+from fairpca._input.rows import ColumnRows, as_frame, refuse_no_table
 
 
 class Input(NamedTuple):
@@ -118,7 +118,7 @@ def open_input(
     check_same_order(X, **arguments)
     if library_of(X) == "pyarrow" and hasattr(X, "__arrow_c_array__"):
         X = sys.modules["pyarrow"].Table.from_batches([X])
-    table: Any = nw.from_native(X, eager_only=True, pass_through=True)
+    table = as_frame(X)
     if not (isinstance(table, nw.DataFrame) or (is_dask(X) and hasattr(X, "columns"))):
         for argument, given in arguments.items():
             if isinstance(given, str):
@@ -169,9 +169,9 @@ def is_stream(X: Any) -> bool:
         return True
     if library_of(X) == "pyarrow" and (hasattr(X, "scanner") or hasattr(X, "to_reader")):
         return not hasattr(X, "num_rows")  # datasets and scanners; tables are in memory
-    in_memory = nw.from_native(X, eager_only=True, allow_series=True, pass_through=True)
-    known = isinstance(in_memory, nw.DataFrame | nw.Series)
-    return hasattr(X, "__arrow_c_stream__") and not (known or hasattr(X, "num_rows"))
+    if not hasattr(X, "__arrow_c_stream__") or hasattr(X, "num_rows"):
+        return False
+    return not isinstance(as_frame(X), nw.DataFrame | nw.Series)
 
 
 def map_stream(model: Any, X: Any) -> Any:
@@ -184,7 +184,8 @@ def map_stream(model: Any, X: Any) -> Any:
 
 def without_named(X: Any, named: Sequence[str]) -> Any:
     """A data frame without the columns that arguments of ``fit`` named, if it has them."""
-    table: Any = nw.from_native(X, eager_only=True, pass_through=True)
+    refuse_no_table(X)
+    table = as_frame(X)
     lazy = is_dask(X) and hasattr(X, "columns")
     if not named or not (lazy or isinstance(table, nw.DataFrame)):
         return X

@@ -630,6 +630,25 @@ class GroupMoments:
         return np.zeros(len(self.groups))
 
     @property
+    def observed(self) -> Array | None:
+        """The share of each group's rows that have each pair of columns; None if all have all."""
+        total = self._group_sums()
+        return total.observed if isinstance(total, PairSums) else None
+
+    def completed(self, sums: AnySums, origin: Array) -> AnySums:
+        """What sums of some of these rows would be on average, were they complete."""
+        total = self._group_sums()
+        if isinstance(sums, PairSums) and isinstance(total, PairSums):
+            return sums.completed(origin, total)
+        return sums
+
+    @property
+    def covariance(self) -> Array:
+        """The second moments of all rows about the overall mean."""
+        operand = self.operand()
+        return np.tensordot(operand.shares, operand.dense_matrices, axes=1)
+
+    @property
     def clipped_variance(self) -> Array:
         """What clipping negative eigenvalues adds to each group's variance, as a share of it."""
         total = self._group_sums()
@@ -682,9 +701,9 @@ def moments_of_rows(
     partition: int | None = None,
 ) -> GroupMoments:
     """Moments of rows in memory; ``before`` are those of the rows that came before."""
-    before = before or GroupMoments()
-    may_be_zero = before.n_features > 0 or partition is not None
-    _, sum_up = _begin(given, folds, before._seen, may_be_zero, partition)
+    may_be_zero = before is not None or partition is not None
+    seen = Counter[Label]() if before is None else before._seen
+    _, sum_up = _begin(given, folds, seen, may_be_zero, partition)
     return sum_up()
 
 

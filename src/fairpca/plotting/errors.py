@@ -157,6 +157,7 @@ class GroupErrorDisplay:
         return self
 
 
+@dataclass
 class GroupScreeDisplay(GroupErrorDisplay):
     """A scree plot by group: the share of its variance that each group keeps.
 
@@ -165,6 +166,26 @@ class GroupScreeDisplay(GroupErrorDisplay):
     """
 
     _as_shares = True
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, ranks: Sequence[int] | None = None, ax: Any = None
+    ) -> Self:
+        """As :meth:`GroupErrorDisplay.from_estimator`."""
+        return super().from_estimator(estimator, ranks=ranks, ax=ax)
+
+    @classmethod
+    def from_data(
+        cls,
+        X: Any,
+        sensitive_features: Any,
+        *,
+        estimator: FairProjection | None = None,
+        ranks: Sequence[int] | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """As :meth:`GroupErrorDisplay.from_data`."""
+        return super().from_data(X, sensitive_features, estimator=estimator, ranks=ranks, ax=ax)
 
 
 def _ranks_to_draw(fair: FairProjection, ranks: Sequence[int] | None) -> Codes:

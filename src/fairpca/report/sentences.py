@@ -135,6 +135,18 @@ def left_out(audit: AnyAudit) -> list[str]:
     for reason, names in columns.items():
         start = "Columns" if names[1:] else "Column"
         said.append(f"{start} {in_a_row(names, 40)}: left out, {reason}.")
+    missing = [
+        f"{row.share_missing:.1%} of those of {row.name}"
+        for row in audit.groups
+        if row.share_missing > 0
+    ]
+    if missing:
+        said.append(f"Values are missing: {in_a_row(missing)}. Nothing was filled in.")
+    if audit.provenance.n_complete is not None:
+        said.append(
+            "Medians, shares of people who are better off and columns that few rows decide are "
+            f"those of the {counted(audit.provenance.n_complete, 'complete row')}."
+        )
     if audit.provenance.not_computed:
         listed = in_a_row(audit.provenance.not_computed)
         said.append(f"Not computed, because the rows were not in memory: {listed}.")
