@@ -224,12 +224,14 @@ class _AtStops:
 def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> LinearMap:
     """Plain PCA of all rows, with fewer components if there are too few rows."""
     sums = moments._group_sums()
-    sums = sums.take(np.flatnonzero(sums.rows).tolist())
+    if not sums.rows.all():
+        sums = sums.take(np.flatnonzero(sums.rows).tolist())
     mean = sums.mean
     scale = np.ones(len(mean))
     if standardize:
         scale = scale_of(np.add(*sums.variances()), mean)
-    operand = sums.divided(scale).operand("overall", None)
+        sums = sums.divided(scale)
+    operand = sums.operand("overall", None)
     rank = int(min(rank, operand.n_features, sums.rows.sum()))
     C = np.tensordot(operand.shares, operand.compact.dense_matrices, axes=1)
     with single_threaded_blas():
