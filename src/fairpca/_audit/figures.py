@@ -15,6 +15,7 @@ from fairpca._audit.few_rows import deciding_columns, robust_figures
 from fairpca._audit.readings import Usual, readings_of
 from fairpca._audit.record import GroupFigures, GroupResult, Interval
 from fairpca._audit.setup import LEAST, Setup
+from fairpca._audit.subgroups import worst_subgroup
 from fairpca._audit.verdict import decide, gaps_of, headline, shown_in
 from fairpca._cv.held_out import BASELINE, Figure, HeldOut, Totals
 from fairpca._estimators.base import FairProjection
@@ -191,6 +192,7 @@ def results(setup: Setup, crossed: Crossed, usual: Usual | None, **how: Any) -> 
         "columns": columns,
         "left_out": setup.folds.left_out,
         "provenance": setup.origin,
+        "subgroup": worst_subgroup(setup, crossed),
     }
 
 

@@ -226,6 +226,22 @@ class Provenance:
     n_complete: int | None = None  # rows without missing values; None: all are
 
 
+@dataclass(frozen=True)
+class Subgroup:
+    """The subgroup whose error is worst."""
+
+    conditions: tuple[str, ...]  # such as ("sex = f", "age above 46")
+    columns: tuple[str, ...]
+    n: int  # units with a row inside
+    share: float  # their share of all units
+    error: float  # mean error of its units
+    gap: float  # how much larger that is than the mean error of all others
+    p: float  # how often chance alone finds one as bad
+    honest_gap: Interval | None  # of what half of the units show, in the other half
+    n_searched: int  # how many subgroups were looked at
+    by_feature: bool  # whether a feature describes it: extreme values are hard to describe
+
+
 @dataclass(frozen=True, repr=False)
 class _Result:
     """The fields and methods that both kinds of audit have."""
@@ -239,6 +255,7 @@ class _Result:
     provenance: Provenance
     leakage: Leakage | None  # None unless two groups are judged
     outcomes: Sequence[Outcomes] | None  # for the scores, PCA's and all features; None without y
+    subgroup: Subgroup | None  # the worst one that ``subgroups`` describe
 
     @property
     def n_components(self) -> int:
