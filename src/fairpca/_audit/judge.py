@@ -179,13 +179,16 @@ def audit(
     smaller = for_part_of_rows(model, fair, int(setup.judged.sum()))
     whole = smaller if before is None else Pipeline([*before.steps, ("projection", smaller)])
     progress("reading the figures otherwise")
-    results = figures.results(setup, errors, None if columns else refits.usual, is_pca=is_pca)
+    usual = None if columns else refits.usual
+    gain = figures.gain(errors, setup)
+    results = figures.results(setup, errors, usual, is_pca=is_pca, gain=gain)
     progress("following the trade-off")
     has_gap = bool(results["verdict"].worse)
     return Audit(
         **results,
         leakage=leakage(setup, both, probes, smaller),
         outcomes=None if columns else outcomes(setup, whole, getattr(folds, "X", None)),
+        gain=gain,
         fit=figures.fit_figures(both, fair, moments),
         ranks=figures.rank_curve(curve, errors, setup),
         path=None if columns else figures.frontier(fair, setup, n_points, has_gap, progress),
@@ -302,7 +305,7 @@ def audit_model(
     pca = fit_pca(judged.moments, rank)
     if known is not None:
         return ModelAudit(
-            **figures.results(setup, errors, None, remedy_tried=False),
+            **figures.results(setup, errors, None),
             leakage=leakage(setup, (known, pca), probes),
             outcomes=outcomes(setup, known.scores, known.values),
             on_rows_fitted_to=False,
@@ -320,7 +323,7 @@ def audit_model(
         scores = own.scores(rows)
         outside = _share_outside(found.step, own, rows)
     return ModelAudit(
-        **figures.results(setup, errors, None, remedy_tried=False, outside=outside),
+        **figures.results(setup, errors, None, outside=outside),
         leakage=leakage(setup, (own, pca), probes),
         outcomes=outcomes(setup, scores, rows),
         on_rows_fitted_to=sample_weight is None and same,
