@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairpca._input.checks import check_feature_names
 from fairpca._input.folds import FoldRule
-from fairpca._input.rows import as_rows, dense, dense_blocks, refuse_non_finite
+from fairpca._input.rows import as_rows, dense, dense_blocks, refuse_unusable_numbers
 from fairpca._input.stream import Input, Stream, in_memory
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.tolerances import EPS, MEAN_NOISE
@@ -110,16 +110,35 @@ class LinearMap:
         errors = np.empty(rows.n_rows)
         distances = np.empty(rows.n_rows)
         for place, block in dense_blocks(rows):
-            Z = (block - self.mean) / self.units
-            if not np.isfinite(Z).all():
-                refuse_non_finite(rows)
-            np.einsum("ij,ij->i", Z, Z, out=distances[place])
+            with np.errstate(over="ignore", invalid="ignore"):
+                Z = (block - self.mean) / self.units
+                np.einsum("ij,ij->i", Z, Z, out=distances[place])
+            if not np.isfinite(distances[place]).all():
+                refuse_unusable_numbers(rows)
             near = np.flatnonzero(distances[place] <= rounding @ rounding)
             at_mean = near[(np.abs(Z[near]) <= rounding).all(axis=1)]
             distances[place][at_mean] = 0.0
             Z[at_mean] = 0.0
             Z -= (Z @ inner.encode) @ inner.decode
             np.einsum("ij,ij->i", Z, Z, out=errors[place])
+        return errors, distances
+
+    def errors_observed(self, X: Array, codes: Codes, observed: Array) -> tuple[Array, Array]:
+        """The same figures of rows with missing values: each is right on average over its group.
+
+        They are sums over the pairs of values that a row has, and each pair counts the more, the
+        more seldom the rows of the group have it: ``observed`` holds the shares, (k, d, d).
+        """
+        inner = self.in_units()
+        left = np.eye(len(self.mean)) - inner.encode @ inner.decode
+        Q = left @ left.T
+        errors = np.zeros(len(X))
+        distances = np.zeros(len(X))
+        for g, shares in enumerate(observed):
+            members = codes == g
+            Z = np.nan_to_num((X[members] - self.mean) / self.units)
+            errors[members] = ((Z @ (Q / shares)) * Z).sum(axis=1)
+            distances[members] = Z**2 @ (1.0 / np.diagonal(shares))
         return errors, distances
 
     def group_errors(self, sums: _Sums) -> tuple[Array, Array]:

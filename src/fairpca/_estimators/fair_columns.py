@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array
 from fairpca._estimators.base import AnyGroups, AvailableCases, GroupEstimator
 from fairpca._estimators.fitted import ColumnsRecord
 from fairpca._estimators.transformer import Transformer
-from fairpca._input.rows import refusing_overflow
+from fairpca._input.rows import refuse_no_table, refusing_overflow
 from fairpca._input.stream import is_stream, map_stream, without_named
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import WorstOffProblem
@@ -152,6 +152,7 @@ class FairColumns(
     def inverse_transform(self, X: Any) -> Array:
         """Rebuild all columns from those kept, which X holds as :meth:`transform` gives them."""
         fitted = self._ready()
+        refuse_no_table(X)
         with refusing_overflow("X"):
             kept: Array = check_array(X, dtype=[np.float64, np.float32])
         wanted = fitted.get_feature_names_out().tolist()

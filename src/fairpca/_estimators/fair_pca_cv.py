@@ -48,7 +48,7 @@ class FairPCACV(FairPCA, FairPCACVRecord):
     random_state : int, RandomState or None, default=None
         A nonzero int gives other folds than None does. Splitters have their own ``random_state``.
     n_components, constraint, max_disparity, max_error_increase, max_group_increase
-    standardize, relative_errors, whiten, min_group_size, small_groups, missing, tol
+    standardize, relative_errors, whiten, min_group_size, small_groups, crossing, missing, tol
         As in :class:`FairPCA`. With ``standardize`` each fold is judged in units of the standard
         deviations of the other folds.
 

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin
-from sklearn.utils.validation import validate_data
 
 from fairpca._estimators.base import AnyGroups, GroupEstimator, Targeted
 from fairpca._estimators.fitted import EraserRecord
@@ -131,9 +130,8 @@ class GroupEraser(OneToOneFeatureMixin, Transformer, AnyGroups, Targeted[_Erasur
         if is_stream(X):
             return map_stream(fitted, X)
         X = without_named(X, fitted._named)
-        kinds = {"dtype": [np.float64, np.float32], "accept_sparse": ("csr", "csc")}
+        given = fitted._validate(X)
         with refusing_overflow("X"):
-            given: Any = validate_data(fitted, X, reset=False, **kinds)
             rows: Array = given.toarray() if hasattr(given, "toarray") else given
             detected = (rows - fitted.mean_) @ fitted.detectors_.T
             erased = fitted.strength * detected @ fitted.corrections_

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairpca._estimators.base import AnyGroups, AvailableCases, FairProjection
+from fairpca._estimators.base import AnyGroups, AvailableCases, FairProjection, SeveralAttributes
 from fairpca._estimators.fitted import LossesRecord
 from fairpca._estimators.ordered import OrderedProjection
 from fairpca._moments.operand import Operand
@@ -18,7 +18,7 @@ from fairpca._typing import Array, Center
 
 
 @dataclass(eq=False, repr=False)
-class CenteredProjection(AvailableCases, AnyGroups, FairProjection):
+class CenteredProjection(AvailableCases, SeveralAttributes, AnyGroups, FairProjection):
     """Base of the estimators whose criterion is measured about a mean of the user's choice.
 
     Errors are about the overall mean in any case.
@@ -75,7 +75,7 @@ class MinMaxPCA(OrderedProjection, CenteredProjection, LossesRecord):
         overall mean either way; with ``center="overall"``, ``criterion="error"`` minimises the
         largest of the ``group_errors_``.
     n_components, standardize, relative_errors, whiten
-    min_group_size, small_groups, missing, tol
+    min_group_size, small_groups, crossing, missing, tol
         As in :class:`FairPCA`.
     order : {"variance", "fair"}, default="variance"
         As in :class:`FairPCA`; each prefix is fair by the criterion.

@@ -71,7 +71,7 @@ class OrderedProjection(FairProjection, OrderedRecord):
             basis = fair_order(problem, self._measured(settled), basis, self.tol)
         components = with_signs(basis.T)
         C_U = np.tensordot(settled.operand.shares, settled.operand.products(components.T), axes=1)
-        n = int(settled.moments.counts.sum())
+        n = settled.moments.n_rows
         covariance = components @ C_U
         self.score_covariance_ = covariance * n / max(n - 1, 1)
         return components, np.maximum(np.diagonal(covariance), 0.0)

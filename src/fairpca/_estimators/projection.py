@@ -17,7 +17,13 @@ from sklearn.utils.validation import check_array
 from fairpca._estimators.fitted import ProjectionRecord
 from fairpca._estimators.transformer import Transformer
 from fairpca._input.device import DeviceRows, is_dask, is_device_array, on_host
-from fairpca._input.rows import as_rows, dense_blocks, refuse_unusable_numbers, refusing_overflow
+from fairpca._input.rows import (
+    as_rows,
+    dense_blocks,
+    refuse_no_table,
+    refuse_unusable_numbers,
+    refusing_overflow,
+)
 from fairpca._input.stream import is_stream, map_stream, without_named
 from fairpca._linear_map import no_variance, projection_map
 from fairpca._moments.tolerances import EPS
@@ -89,6 +95,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, Transformer, ProjectionRecord)
         return fitted._map_rows(X, type(self)._reconstruct, nothing, own.decode, own.mean)
 
     def _reconstruct(self, X: Any) -> Array:
+        refuse_no_table(X)
         with refusing_overflow("X"):
             scores = check_array(X, dtype=[np.float64, np.float32])
             self._check_width(scores.shape[1], self.n_components_)

@@ -8,7 +8,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from fairpca._estimators.fitted import GroupRecord
-from fairpca._input.rows import as_rows, refuse_non_finite, refusing_overflow
+from fairpca._input.rows import as_rows, refuse_no_table, refuse_non_finite, refusing_overflow
 from fairpca._input.stream import refuse_stream
 from fairpca._moments.expected_values import completed_rows
 from fairpca._moments.group_moments import Missing
@@ -27,6 +27,7 @@ class Transformer(TransformerMixin, GroupRecord):  # type: ignore[misc]
 
     def _validate(self, X: Any, may_miss: bool = False) -> Any:
         """Rows as numbers; where values may be missing, expected ones stand in for them."""
+        refuse_no_table(X)
         allowed = {"accept_sparse": ("csr", "csc"), "dtype": [np.float64, np.float32]}
         with refusing_overflow("X"):
             checked: Any = validate_data(self, X, reset=False, ensure_all_finite=False, **allowed)

@@ -56,7 +56,7 @@ class WelfarePCA(CenteredProjection, WelfareRecord):
         this does not change the projection.
     tol : float, default=1e-6
         As in :class:`FairPCA`, in units of the largest total variance of a group.
-    n_components, standardize, whiten, min_group_size, small_groups, missing
+    n_components, standardize, whiten, min_group_size, small_groups, crossing, missing
         As in :class:`FairPCA`.
 
     Attributes

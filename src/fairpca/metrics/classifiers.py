@@ -120,7 +120,7 @@ def probe_groups(
             "person, for example scores.reshape(-1, 1) for one component."
         )
     Z = np.asarray(check_array(scores, dtype=np.float64))
-    codes, labels = encode_groups(sensitive_features, len(Z))
+    codes, labels, _ = encode_groups(sensitive_features, len(Z))
     checks.check_several_groups(labels.tolist(), len(Z), otherwise="")
     fold = _stratified_folds(cv, codes, "group", rng)
     if probes is None:
@@ -230,7 +230,7 @@ def classifier_outcomes(
         raise TypeError("X is sparse; pass X.toarray(), or fewer rows if that is too large.")
     refuse_stream(X, "classifiers need all rows", "pass rows in memory")
     X, sensitive_features, _, y, *_ = open_input(X, sensitive_features, y=y)
-    codes, labels = encode_groups(sensitive_features, len(X))
+    codes, labels, _ = encode_groups(sensitive_features, len(X))
     checks.check_several_groups(labels.tolist(), len(codes), otherwise="")
     outcomes, classes = encode_outcomes(y, len(X))
     label = positive_class(classes.tolist(), pos_label)
