@@ -113,11 +113,11 @@ def outcomes(setup: Setup, model: Any, X: Any) -> list[Outcomes] | None:
         return None
     rows = _sampled(setup, people)
     y = people.classes[rows]
-    classes, of_class = np.unique(y, return_inverse=True)
-    cells = len(classes) * people.codes[rows] + of_class
+    positive = y == positive_class(np.unique(y).tolist(), people.pos_label)
+    cells = 2 * people.codes[rows] + positive
     fewest = fewest_units(cells, None if people.units is None else people.units[rows])
-    if fewest < 2:  # a group has only one row of a class
-        return None
+    if fewest < 2 or len(np.unique(cells)) < 2 * setup.judged.sum():
+        return None  # no classifier can be trained and judged by groups of one class
     X = _safe_indexing(X, rows)
     if isinstance(model, np.ndarray):
         scores = model[rows]
