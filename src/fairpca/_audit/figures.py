@@ -50,6 +50,8 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
     labels = setup.folds.labels
     baseline, alternative = _sides(crossed, setup)
     changes, above = _changes(crossed, setup)
+    changes[~setup.judged, 1:] = nan
+    changes[moments.counts == 1] = nan
     detectable = _detectable_gaps(crossed, setup)
     bounds = _bounds(crossed, setup)
     better_off = _better_off(crossed, setup)
@@ -67,8 +69,7 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
                 compared=label not in setup.set_aside,
                 baseline=baseline[g] if n > 1 else _UNKNOWN,
                 alternative=alternative[g] if n > 1 else _UNKNOWN,
-                change=Interval(*changes[g].tolist()) if judged else None,
-                change_estimate=float(changes[g, 0]) if n > 1 else nan,
+                change=Interval(*changes[g].tolist()),
                 above_worst=Interval(*above[g].tolist()) if judged else None,
                 better_off=better_off[g] if n > 1 else None,
                 detectable_gap=float(detectable[g]) if judged else None,

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils import _safe_indexing
 
 from fairpca._audit.any_model import Rebuilt
 from fairpca._audit.people import People
@@ -19,6 +18,7 @@ from fairpca._audit.setup import Setup
 from fairpca._input.folds import FoldRule
 from fairpca._linear_map import LinearMap
 from fairpca._moments.group_moments import GroupMoments
+from fairpca._sklearn import safe_indexing
 from fairpca._typing import Array, Codes
 from fairpca.exceptions import quietly
 from fairpca.metrics import Outcomes, classifier_outcomes, probe_groups
@@ -74,7 +74,7 @@ def _apart(setup: Setup, own: LinearMap | Rebuilt) -> dict[str, float]:
 def _scores(own: LinearMap | Rebuilt, people: People, rows: Codes) -> Array:
     if isinstance(own, Rebuilt):
         return np.asarray(own.scores[rows])
-    return own.scores(_safe_indexing(people.values, rows))
+    return own.scores(safe_indexing(people.values, rows))
 
 
 def outcomes(setup: Setup, model: Any, X: Any) -> list[Outcomes] | None:
@@ -92,7 +92,7 @@ def outcomes(setup: Setup, model: Any, X: Any) -> list[Outcomes] | None:
     fewest = int(np.unique(cells, axis=1, return_counts=True)[1].min())
     if fewest < 2:  # a group has only one row of a class
         return None
-    X = _safe_indexing(X, rows)
+    X = safe_indexing(X, rows)
     if isinstance(model, np.ndarray):
         scores = model[rows]
         model = FunctionTransformer(lambda _: scores)
@@ -132,6 +132,6 @@ def sampled_scores(setup: Setup, both: Sequence[LinearMap]) -> SampledRows | Non
     each = max(_MOST_SCORES // len(judged), 1)
     members = [rng.permutation(np.flatnonzero(people.codes == g))[:each] for g in judged]
     rows = np.concatenate([np.sort(own) for own in members])
-    values = _safe_indexing(people.values, rows)
+    values = safe_indexing(people.values, rows)
     pca, fair = (own.scores(values)[:, :2] for own in both)
     return SampledRows(people.positions[rows], people.codes[rows], pca, fair)
