@@ -338,8 +338,9 @@ def test_changes_reach_over_the_stop_that_all_folds_choose_together():
     found = audit(FairPCACV(2), moments, **QUICK)
     fixed = audit(FairPCA(2, alpha=fitted.alpha_), moments, **QUICK)
     for row, other in zip(found.groups, fixed.groups, strict=True):
-        assert row.change.low <= other.change.low + 1e-9
-        assert row.change.high >= other.change.high - 1e-9
+        # Folds are followed along a path in float32.
+        assert row.change.low <= other.change.low + 1e-6
+        assert row.change.high >= other.change.high - 1e-6
 
 
 def test_splitters_and_small_groups_with_a_stop_chosen_by_folds():

@@ -85,7 +85,7 @@ def test_columns_are_judged_on_held_out_people(tmp_path):
     done = run("columns", "-r", "3", cwd=tmp_path)
     assert "fair choice: weight, systolic, diastolic" in done.stdout
     assert "held-out people" in done.stdout
-    found = json.loads(run("columns", "-r", "3", "--json", cwd=tmp_path).stdout)
+    found = json.loads(run("columns", "-r", "3", "--json", "-", cwd=tmp_path).stdout)
     usual, fair = (
         [row[kind]["error"] for row in found["groups"]] for kind in ("baseline", "alternative")
     )
@@ -178,7 +178,7 @@ def test_a_gate_looks_at_the_lower_end_and_never_at_small_groups():
 
 
 def test_a_gate_on_shares_says_so(people, tmp_path):
-    gate = ["audit", people / "gap.csv", *USUAL, "--relative_errors", "--fail-above", "0.01"]
+    gate = ["audit", people / "gap.csv", *USUAL, "--relative-errors", "--fail-above", "0.01"]
     done = run(*gate, cwd=tmp_path, code=1)
     assert "relative to how much each group varies" in done.stderr
     assert "share lost against all others" in done.stdout
@@ -250,7 +250,7 @@ def test_saved_columns_and_erasers_are_shown_and_applied(people, tmp_path, model
     model.fit(X, sensitive_features=table["sex"]).save(tmp_path / "m.safetensors")
     shown = run("inspect", "m.safetensors", cwd=tmp_path).stdout
     assert "women" in shown
-    told = json.loads(run("inspect", "m.safetensors", "--json", cwd=tmp_path).stdout)
+    told = json.loads(run("inspect", "m.safetensors", "--json", "-", cwd=tmp_path).stdout)
     assert not told["standardized"]
     if "kept" in told:
         assert told["kept"] == model.get_feature_names_out().tolist()
@@ -313,7 +313,7 @@ def test_scores_of_new_rows_are_those_of_the_model(people, tmp_path):
     X, _ = rows_of(people)
     assert scores[:, 0] == pytest.approx(np.arange(600))
     assert scores[:, 1:] == pytest.approx((X - model.mean_) / model.scale_ @ model.components_.T)
-    told = json.loads(run("inspect", "m.safetensors", "--json", cwd=tmp_path).stdout)
+    told = json.loads(run("inspect", "m.safetensors", "--json", "-", cwd=tmp_path).stdout)
     assert told["held_out_changes"] == pytest.approx(model.held_out_changes_)
     assert told["group"] == ["sex"]
     assert told["standardized"]

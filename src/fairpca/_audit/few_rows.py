@@ -81,13 +81,16 @@ def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[DecidingC
     group's error, the column in which that person is most extreme is listed too.
     """
     people = setup.people
-    if people is None or len(people.feature_names) > _MOST_COLUMNS:
+    if people is None or not len(rows) or len(people.feature_names) > _MOST_COLUMNS:
         return []
     held = _held(setup, people, rows, errors)
     thresholds = setup.origin.thresholds
     most_rows = max(int(thresholds.few_rows * len(held.X)), 1)
     hanging = {j: at for j, x in enumerate(held.X.T) if len(at := _few_rows(x, most_rows))}
-    candidates = _alone(held, thresholds.decides) | hanging
+    persons = people.positions[rows]
+    alone = _alone(held, thresholds.decides)
+    alone = {j: np.flatnonzero(np.isin(persons, persons[at])) for j, at in alone.items()}
+    candidates = alone | hanging
     found = []
     fewest = np.full(len(held.X), len(held.X))  # the fewest rows by which a column decides
     for j, at in sorted(candidates.items(), key=lambda own: (len(own[1]), own[0])):
@@ -103,7 +106,7 @@ def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[DecidingC
         found.append(
             DecidingColumn(
                 name=people.feature_names[j],
-                n_rows=len(at),
+                n_rows=len(at) // people.n_copies,
                 decides=hangs and group is not None,
                 group=None if group is None else people.labels[group],
                 share_of_error=share,

@@ -56,6 +56,7 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
     bounds = _bounds(crossed, setup)
     better_off = _better_off(crossed, setup)
     found = []
+    missing = moments.share_missing
     sizes = moments.n_units.tolist()
     for g, (label, n) in enumerate(zip(labels, moments.counts.tolist(), strict=True)):
         judged = bool(setup.judged[g])
@@ -74,6 +75,7 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
                 better_off=better_off[g] if n > 1 else None,
                 detectable_gap=float(detectable[g]) if judged else None,
                 bounds=Interval(*bounds[g].tolist()) if judged else None,
+                share_missing=float(missing[g]),
             )
         )
     return found
@@ -88,8 +90,9 @@ def _sides(crossed: Crossed, setup: Setup) -> list[list[GroupFigures]]:
     gaps = _above_one(parts, setup.ratios, setup.level, setup.n_gaps)
     share_gaps = _above_one(shares, setup.ratios, setup.level, setup.n_gaps)
     robust: list[Any] = [None] * len(setup.judged)
-    if setup.people is not None:
-        codes, weights, (errors_of_units,) = setup.people.by_unit(crossed.rows, crossed.errors[:1])
+    alone = crossed.alone
+    if setup.people is not None and len(alone.rows):
+        codes, weights, (errors_of_units,) = setup.people.by_unit(alone.rows, alone.errors[:1])
         robust = robust_figures(errors_of_units, codes, weights, setup.others, setup.judged)
     found: list[list[GroupFigures]] = [[], []]
     for choice in (JUDGED, ALTERNATIVE):
@@ -144,10 +147,11 @@ def _bounds(crossed: Crossed, setup: Setup) -> Array:
 def _better_off(crossed: Crossed, setup: Setup) -> list[Any]:
     """The share of people in each group whose error the alternative lowers."""
     k = len(setup.judged)
-    if setup.people is None:
+    alone = crossed.alone
+    if setup.people is None or not len(alone.rows):
         return [None] * k
-    of_rows = np.stack([*crossed.errors, crossed.distances])
-    codes, weights, (before, after, distances) = setup.people.by_unit(crossed.rows, of_rows)
+    of_rows = np.stack([*alone.errors, alone.distances])
+    codes, weights, (before, after, distances) = setup.people.by_unit(alone.rows, of_rows)
     gains = after < before - _NO_GAIN * distances
     totals = np.bincount(codes, weights, minlength=k)
     gained = np.bincount(codes, weights * gains, minlength=k)
@@ -162,7 +166,7 @@ def results(setup: Setup, crossed: Crossed, usual: Usual | None, **how: Any) -> 
     groups = group_results(crossed, setup)
     shown = shown_in(gaps_of(groups, setup.by_share))
     readings = readings_of(setup, crossed, usual, shown)
-    columns = deciding_columns(setup, crossed.rows, crossed.errors[0])
+    columns = deciding_columns(setup, crossed.alone.rows, crossed.alone.errors[0])
     before, after, *_ = crossed.folds.totals.overall.tolist()
 
     def price(totals: Totals) -> Array:

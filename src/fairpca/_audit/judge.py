@@ -36,9 +36,9 @@ from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
 from fairpca._input.folds import FoldRule
 from fairpca._input.rows import dense
-from fairpca._input.stream import Input, in_memory, open_input
+from fairpca._input.stream import Input, as_chosen, in_memory, open_input
 from fairpca._linear_map import LinearMap, fitted_map, flattened
-from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.group_moments import GroupMoments, Missing
 from fairpca._progress import Progress, silent
 from fairpca._typing import Array
 from fairpca.metrics.reconstruction import refuse_data
@@ -48,7 +48,14 @@ from fairpca.metrics.reconstruction import refuse_data
 _REFIT = 0.25
 _FOLDS = 10  # for plain PCA, with which a fitted model is compared
 _SAME = 1e-8  # If the scores' variance differs by less, these are the rows fitted to.
-_SHARED = ("standardize", "relative_errors", "min_group_size", "small_groups")
+_SHARED = (
+    "standardize",
+    "relative_errors",
+    "min_group_size",
+    "small_groups",
+    "crossing",
+    "missing",
+)
 _FAR = 10.0  # Rows further out, in standard deviations, are unlike those fitted to.
 
 
@@ -61,9 +68,11 @@ def audit(
     units: Any = None,
     y: Any = None,
     pos_label: Any = None,
+    crossing: bool = True,
     probes: bool = False,
     reference: Any = None,
     judge_from: int = 30,
+    missing: Missing = "error",
     small_gap: float = 0.05,
     level: float = 0.95,
     cv: Any = 10,
@@ -106,12 +115,22 @@ def audit(
         Classes, for classifiers on the scores and for estimators that need them.
     pos_label : label, optional
         The class of y that counts as positive; by default the larger one.
+    crossing : bool, default=True
+        Cross several columns of ``sensitive_features``. With False, or with an estimator that says
+        so, each column has groups of its own, and each of these is compared with all people outside
+        it. Such groups overlap, and intervals hold for all of them at once. Rows in memory are then
+        held once for each column, and no classifiers are fitted.
     probes : bool, default=False
         Let classifiers guess the group from the scores; with y they always do.
     reference : label, optional
         Compare every other group with this one; by default each with all people outside it.
     judge_from : int, default=30
         Groups of fewer units are listed but not judged; those of fewer than ten never are.
+    missing : {"error", "available"}, default="error"
+        What NaN means, as in :class:`FairPCA`, which is told so. With ``"available"`` each row's
+        error is the sum over the pairs of values that it has, weighted by how seldom its group has
+        the pair: right on average over the group. Medians, shares of people who are better off and
+        deciding columns are those of complete rows.
     small_gap : float, default=0.05
         A reliable gap below this is called small.
     level : float, default=0.95
@@ -147,10 +166,13 @@ def audit(
     before, step = taken_apart(estimator)
     progress("reading the rows")
     opened = open_input(X, sensitive_features, sample_weight, y, units)
+    opened = as_chosen(opened, missing, crossing and getattr(step, "crossing", True))
     folds = _folds(opened, pos_label, before, step, cv, random_state)
     progress("fitting")
     moments = folds.moments
     model = alternative_to(step, folds)
+    if moments.has_missing:
+        model.set_params(missing="available")
     fair: Any = fit_quietly(model, moments)
     both = both_of(fair, moments)
     rank = n_kept(fair)
@@ -178,6 +200,9 @@ def audit(
     progress("looking at the scores")
     smaller = for_part_of_rows(model, fair, int(setup.judged.sum()))
     whole = smaller if before is None else Pipeline([*before.steps, ("projection", smaller)])
+    rows = None
+    if isinstance(folds, People):
+        rows = folds.filled(np.arange(len(folds.codes))) if before is None else folds.X
     progress("reading the figures otherwise")
     results = figures.results(setup, errors, None if columns else refits.usual, is_pca=is_pca)
     progress("following the trade-off")
@@ -185,7 +210,7 @@ def audit(
     return Audit(
         **results,
         leakage=leakage(setup, both, probes, smaller),
-        outcomes=None if columns else outcomes(setup, whole, getattr(folds, "X", None)),
+        outcomes=None if columns else outcomes(setup, whole, rows),
         fit=figures.fit_figures(both, fair, moments),
         ranks=figures.rank_curve(curve, errors, setup),
         path=None if columns else figures.frontier(fair, setup, n_points, has_gap, progress),
@@ -203,9 +228,11 @@ def audit_model(
     units: Any = None,
     y: Any = None,
     pos_label: Any = None,
+    crossing: bool = True,
     probes: bool = False,
     reference: Any = None,
     judge_from: int = 30,
+    missing: Missing = "error",
     small_gap: float = 0.05,
     level: float = 0.95,
     random_state: int = 0,
@@ -232,7 +259,8 @@ def audit_model(
         Rows as the model takes them, preferably not those it was fitted to. Of a stream, what needs
         rows is not computed, as for :func:`audit`.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-    sample_weight, units, y, pos_label, probes, reference, judge_from, small_gap, level
+    sample_weight, units, y, pos_label, crossing, probes, reference, judge_from, missing
+    small_gap, level
     random_state
         As for :func:`audit`.
 
@@ -253,7 +281,9 @@ def audit_model(
     if not isinstance(model, tuple):
         refuse_data(model, "audit_model(model, X, sensitive_features)")
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
-    given = open_input(rows_to_judge(model, X), sensitive_features, sample_weight, y, units)
+    rows = rows_to_judge(model, X)
+    given = open_input(rows, sensitive_features, sample_weight, y, units)
+    given = as_chosen(given, missing, crossing)
     folds = FoldRule(_FOLDS, random_state)
     if in_memory(given.X):
         if isinstance(model, FairColumns):
@@ -267,6 +297,11 @@ def audit_model(
     known = None
     if found.own is None:
         assert isinstance(judged, People)
+        if judged.observed is not None:
+            raise ValueError(
+                "missing='available' judges linear projections only, and this model is none; pass "
+                "rows without missing values."
+            )
         known = Rebuilt(found, judged)
         rank = known.rank_beside()
     else:
@@ -316,7 +351,7 @@ def audit_model(
     scores = None
     rows = None
     if isinstance(judged, People):
-        rows = dense(judged.values)
+        rows = dense(judged.filled(np.arange(len(judged.codes))))
         scores = own.scores(rows)
         outside = _share_outside(found.step, own, rows)
     return ModelAudit(
@@ -382,7 +417,7 @@ def _folds(
             "an audit judges by rows that were left out, but these moments have no folds; make "
             "them with folds=10, for example GroupMoments.from_data(X, groups, folds=10)."
         )
-    return Folds(X, X.feature_names)
+    return Folds(X if opened.crossing else X.by_attribute(), X.feature_names)
 
 
 def _varies_as_in_fit(model: Any, own: LinearMap, held_out: HeldOut) -> bool:

@@ -86,6 +86,7 @@ class GroupResult:
     detectable_gap: float | None = None  # the gap that these rows show in 80 % of cases
     # The gap by the reading of the audit; each end is one-sided and holds for this group alone.
     bounds: Interval | None = None
+    share_missing: float = 0.0  # of the group's values
 
 
 class Overall(NamedTuple):
@@ -221,7 +222,9 @@ class Provenance:
     # Parameters that all steps between PCA and the fair version share, unless at their defaults.
     shared: Mapping[str, Any] = field(default_factory=dict)
     n_units: int | None = None  # people, or what else the rows belong to; None: every row is one
+    crossing: bool = True  # False: groups of several attributes, which overlap
     not_computed: Sequence[str] = ()  # figures that need rows, where moments were all there is
+    n_complete: int | None = None  # rows without missing values; None: all are
 
 
 @dataclass(frozen=True, repr=False)

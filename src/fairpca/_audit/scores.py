@@ -37,11 +37,12 @@ def leakage(
     If ``smaller``, an estimator for fewer rows, is given, projections are fitted to one half of the
     rows and probes guess the groups of the other half.
     """
-    if setup.judged.sum() < 2:
+    if max(int((setup.judged & members).sum()) for members in setup.folds.moments.partitions) < 2:
         return None
     people = setup.people
     baseline, alternative = (_apart(setup, own) for own in both)
-    if people is None or (not probes and people.classes is None):
+    one_group_each = setup.origin.crossing
+    if people is None or not one_group_each or (not probes and people.classes is None):
         return Leakage(baseline, alternative)
     rows = _sampled(setup, people)
     if smaller is not None:
@@ -64,17 +65,21 @@ def _apart(setup: Setup, own: LinearMap | Rebuilt) -> dict[str, float]:
         encode = np.eye(moments.n_features)
     else:
         encode = own.encode
-    by_group = moments._keep().by_group()
-    parts = [part for (_, part), judged in zip(by_group, setup.judged, strict=True) if judged]
-    found = separation(GroupMoments().merge(*parts), encode)
-    furthest = float(found.discriminant_auc.max())
-    return {"centroid_share": found.centroid_share, "discriminant_auc": furthest}
+    by_group = [part for _, part in moments._keep().by_group()]
+    apart = []
+    for members in moments.partitions:
+        parts = [by_group[g] for g in np.flatnonzero(members & setup.judged)]
+        if len(parts) > 1:
+            found = separation(GroupMoments().merge(*parts), encode)
+            apart.append((float(found.discriminant_auc.max()), found.centroid_share))
+    furthest, share = max(apart)
+    return {"centroid_share": share, "discriminant_auc": furthest}
 
 
 def _scores(own: LinearMap | Rebuilt, people: People, rows: Codes) -> Array:
     if isinstance(own, Rebuilt):
         return np.asarray(own.scores[rows])
-    return own.scores(safe_indexing(people.values, rows))
+    return own.scores(people.filled(rows))
 
 
 def outcomes(setup: Setup, model: Any, X: Any) -> list[Outcomes] | None:
@@ -84,6 +89,8 @@ def outcomes(setup: Setup, model: Any, X: Any) -> list[Outcomes] | None:
     """
     people = setup.people
     if people is None or people.classes is None or setup.judged.sum() < 2:
+        return None
+    if not setup.origin.crossing:
         return None
     rows = _sampled(setup, people)
     y = people.classes[rows]
@@ -132,6 +139,6 @@ def sampled_scores(setup: Setup, both: Sequence[LinearMap]) -> SampledRows | Non
     each = max(_MOST_SCORES // len(judged), 1)
     members = [rng.permutation(np.flatnonzero(people.codes == g))[:each] for g in judged]
     rows = np.concatenate([np.sort(own) for own in members])
-    values = safe_indexing(people.values, rows)
+    values = people.filled(rows)
     pca, fair = (own.scores(values)[:, :2] for own in both)
     return SampledRows(people.positions[rows], people.codes[rows], pca, fair)

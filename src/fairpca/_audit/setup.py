@@ -28,11 +28,13 @@ class Setup:
         self.by_share = by_share
         self.set_aside = set_aside
         self.people = folds if isinstance(folds, People) else None
-        rows = folds.moments.counts
         sizes = folds.moments.n_units
+        partitions = folds.moments.partitions
         self.origin = Provenance(
-            n_rows=int(rows.sum()),
-            n_units=int(sizes.sum()) if folds.moments.has_units else None,
+            n_rows=folds.moments.n_rows,
+            n_units=int(sizes[partitions[0]].sum()) if folds.moments.has_units else None,
+            crossing=not folds.moments.attributes,
+            n_complete=_n_complete(self.people),
             fitted_here=own["n_folds"] > 0,
             feature_names=folds.feature_names,
             group_columns=folds.group_columns,
@@ -42,7 +44,7 @@ class Setup:
         thresholds = self.origin.thresholds
         self.level = thresholds.level
         self.seed = self.origin.random_state
-        self.others = _others(folds.labels, self.origin.reference)
+        self.others = _others(folds.labels, partitions, self.origin.reference)
         # A group is judged if it has enough units and the others have enough too.
         least = max(thresholds.judge_from, _NEVER_BELOW)
         enough = sizes >= least
@@ -59,9 +61,21 @@ class Setup:
         return np.asarray(totals.group_errors / np.maximum(rest, LEAST))
 
 
-def _others(labels: Sequence[Any], reference: Any) -> Mask:
-    """Whom each group is compared with, a mask of shape (k, k)."""
-    others: Mask = ~np.eye(len(labels), dtype=bool)
+def _n_complete(people: People | None) -> int | None:
+    if people is None or people.observed is None:
+        return None
+    return int(people.looked_at.sum())
+
+
+def _others(labels: Sequence[Any], partitions: Sequence[Mask], reference: Any) -> Mask:
+    """Whom each group is compared with, a mask of shape (k, k).
+
+    Each of the partitions holds the groups of one attribute, which are compared with each other.
+    """
+    others = np.zeros((len(labels), len(labels)), bool)
+    for members in partitions:
+        others[np.ix_(members, members)] = True
+    np.fill_diagonal(others, False)
     if reference is None:
         return others
     is_reference = np.array([label == reference for label in labels])
@@ -70,5 +84,6 @@ def _others(labels: Sequence[Any], reference: Any) -> Mask:
             f"the reference {reference!r} is none of the groups; pass one of "
             f"{', '.join(map(repr, labels))}."
         )
-    others[~is_reference] = is_reference  # the reference itself is compared with all others
+    beside = others[is_reference][0]  # the reference itself is compared with all these
+    others[beside] = is_reference
     return others

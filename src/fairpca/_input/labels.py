@@ -4,6 +4,8 @@
 say which of them each row has.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Collection, Sequence
 from sys import maxsize
@@ -43,14 +45,13 @@ class Groups(NamedTuple):
     labels: Labels
     margins: dict[Any, dict[str, str]]
 
-    def by_attribute(self) -> dict[str, tuple[Codes, Labels]]:
-        """Codes and sorted labels of the groups of each attribute."""
+    def side_by_side(self) -> tuple[Groups, int]:
+        """The groups of rows that are repeated once for each attribute, and how many these are."""
         names = [self.margins[label] for label in self.labels.tolist()]
-        found = {}
-        for attribute in names[0]:
-            labels = [own[attribute] for own in names]
-            found[attribute] = _encode_coded(CodedLabels(self.codes, labels), _GROUPS)
-        return found
+        flat = [own[attribute] for attribute in names[0] for own in names]
+        m = len(names[0])
+        codes = np.concatenate([self.codes + a * len(names) for a in range(m)])
+        return Groups(*_encode_coded(CodedLabels(codes, flat), _GROUPS), {}), m
 
 
 def encode_groups(groups: Any, n_rows: int) -> Groups:

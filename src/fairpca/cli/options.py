@@ -101,7 +101,7 @@ COLUMNS = [
 #: How errors are measured, and between which groups; parameters of all estimators here.
 MEASURE = [
     _choice("--standardize/--no-standardize", "", "Standardise the columns first.", True),
-    _choice("--relative_errors", "", "Measure errors as shares of each group's own variation."),
+    _choice("--relative-errors", "", "Measure errors as shares of each group's own variation."),
     _choice("--min-group-size", _whole(1), "Smaller groups are not compared.", 1),
     _choice(
         "--small-groups",
@@ -155,9 +155,9 @@ GATE = [
     ),
 ]
 QUIET = _output("--quiet -q", "", "Print nothing but errors.")
-AS_JSON = _output("--json", "", "Print JSON.")
+JSON = _output("--json", "FILE", "Write all figures to this file; - prints them instead.")
 FIGURES = [
-    _output("--json", "FILE", "Write all figures to this file; - prints them instead."),
+    JSON,
     _output("--with-rows", "", "Show single people too, on the page and in --json."),
     QUIET,
 ]

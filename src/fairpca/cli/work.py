@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from fairpca import FairColumns, FairPCA, FairPCACV, GroupEraser, MinMaxPCA, audit, audit_model
 from fairpca._audit.gate import Answer, Gate, gate
-from fairpca._audit.record import AnyAudit, Audit, LeftOut, ModelAudit, group_name
+from fairpca._audit.record import AnyAudit, Audit, LeftOut, ModelAudit, group_name, plain_json
 from fairpca._audit.refits import for_sizes
 from fairpca._audit.verdict import Case
 from fairpca._estimators.base import FairProjection
@@ -205,6 +205,22 @@ def figures_as_json(found: AnyAudit, origin: Origin, with_rows: bool, **more: An
     """The text that ``--json`` writes."""
     own = {"schema_version": SCHEMA_VERSION, "origin": vars(origin)}
     return json.dumps(own | found.to_dict(with_rows) | more, indent=1) + "\n"
+
+
+def model_as_json(model: Any, fitted: Roles) -> str:
+    """What is in a model file, as ``--json`` of ``inspect`` writes it."""
+    found: dict[str, Any] = {
+        "model": repr(model),
+        "standardized": model.get_params().get("standardize", False),  # erasing needs none
+        "imputed": bool(fitted.fill),
+        "columns": fitted.features,
+        "categories": fitted.categories,
+        "group": fitted.groups,
+    }
+    found |= {name[:-1]: value for name, value in vars(model).items() if name.endswith("_")}
+    if hasattr(model, "columns_"):
+        found["kept"] = model.get_feature_names_out()
+    return json.dumps(plain_json(found), indent=1) + "\n"
 
 
 def _origin(asked: Asked, prepared: Prepared, found: AnyAudit) -> Origin:

@@ -116,6 +116,8 @@ def about(audit: AnyAudit) -> str:
     """A line on the size of the data and on what was judged."""
     own = audit.provenance
     sizes = f"{counted(own.n_rows, 'row')}, {counted(len(own.feature_names), 'column')}"
+    if not own.crossing:
+        sizes += ", groups that overlap"
     if isinstance(audit, Audit) and audit.kept is not None:
         return f"{sizes}, {own.n_components} of them kept, chosen here"
     whose = "PCA fitted here" if own.fitted_here else "a model judged as it is"
@@ -133,6 +135,18 @@ def left_out(audit: AnyAudit) -> list[str]:
     for reason, names in columns.items():
         start = "Columns" if names[1:] else "Column"
         said.append(f"{start} {in_a_row(names, 40)}: left out, {reason}.")
+    missing = [
+        f"{row.share_missing:.1%} of those of {row.name}"
+        for row in audit.groups
+        if row.share_missing > 0
+    ]
+    if missing:
+        said.append(f"Values are missing: {in_a_row(missing)}. Nothing was filled in.")
+    if audit.provenance.n_complete is not None:
+        said.append(
+            "Medians, shares of people who are better off and columns that few rows decide are "
+            f"those of the {counted(audit.provenance.n_complete, 'complete row')}."
+        )
     if audit.provenance.not_computed:
         listed = in_a_row(audit.provenance.not_computed)
         said.append(f"Not computed, because the rows were not in memory: {listed}.")

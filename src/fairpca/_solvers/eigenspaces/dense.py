@@ -5,7 +5,6 @@ For weights w of any sign let ``M(w) = sum_g w_g C_g``. Its top-r eigenspace ``U
 asking for ``U(w)``.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +20,7 @@ from fairpca._solvers.eigenspaces.lapack import descending, leading_vectors, top
 from fairpca._typing import Array
 
 
-class Spaces(ABC):
+class Spaces:
     """All ``U(w)`` of one rank, however they are found.
 
     ``n_eigensolves`` counts the decompositions.
@@ -34,9 +33,9 @@ class Spaces(ABC):
         self.errors, self.products = operand.errors, operand.products
         self.n_eigensolves = 0
 
-    @abstractmethod
     def top(self, weights: Array) -> Point:
         """``U(w)``."""
+        raise NotImplementedError
 
     def leading(self, weights: Array) -> Array:
         """A basis of ``U(w)``, for rows left out: not proven, and to few digits."""
