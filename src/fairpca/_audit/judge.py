@@ -25,7 +25,7 @@ from fairpca._audit.refits import (
     n_kept,
     taken_apart,
 )
-from fairpca._audit.scores import leakage, outcomes, sampled_scores
+from fairpca._audit.scores import leakage, outcomes, sampled_scores, selected
 from fairpca._audit.setup import Setup
 from fairpca._audit.verdict import Thresholds
 from fairpca._cv.held_out import BASELINE, HeldOut
@@ -210,6 +210,7 @@ def audit(
     return Audit(
         **results,
         leakage=leakage(setup, both, probes, smaller),
+        selected=selected(setup),
         outcomes=None if columns else outcomes(setup, whole, rows),
         fit=figures.fit_figures(both, fair, moments),
         ranks=figures.rank_curve(curve, errors, setup),
@@ -339,6 +340,7 @@ def audit_model(
         return ModelAudit(
             **figures.results(setup, errors, None, remedy_tried=False),
             leakage=leakage(setup, (known, pca), probes),
+            selected=selected(setup),
             outcomes=outcomes(setup, known.scores, known.values),
             on_rows_fitted_to=False,
             outside=None,
@@ -357,6 +359,7 @@ def audit_model(
     return ModelAudit(
         **figures.results(setup, errors, None, remedy_tried=False, outside=outside),
         leakage=leakage(setup, (own, pca), probes),
+        selected=selected(setup),
         outcomes=outcomes(setup, scores, rows),
         on_rows_fitted_to=sample_weight is None and same,
         outside=outside,

@@ -169,7 +169,7 @@ class People(Folds):
     ) -> GroupMoments:
         """Moments by fold of all or some rows; ``values`` holds all rows after the first steps."""
         target = None if self._target is None else self._target[rows]
-        units = None if self.units is None else NumberedUnits(self.units[rows])
+        units = self.units_of(rows)
         values = as_rows(safe_indexing(values, rows))
         given = Input(values, self.groups[rows], self.weights[rows], target, units)
         given = given._replace(may_miss=may_miss or self._may_miss)
@@ -191,6 +191,10 @@ class People(Folds):
         if self.observed is None:
             return values
         return completed_rows(dense(values), self.moments.mean, self.moments.covariance)
+
+    def units_of(self, rows: Any) -> NumberedUnits | None:
+        """Whose rows these are; None if every row is a unit by itself."""
+        return None if self.units is None else NumberedUnits(self.units[rows])
 
     def by_unit(self, rows: Codes, figures: Array) -> tuple[Codes, Array, Array]:
         """Groups, weights and mean figures, (m, n), of the units that these rows belong to.

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from fairpca._audit.verdict import Thresholds, Verdict
 from fairpca._typing import Array, Codes
-from fairpca.metrics import Estimate, Outcomes, Probe
+from fairpca.metrics import Estimate, Outcomes, Probe, Selection
 from fairpca.path import TradeoffPath
 
 
@@ -239,6 +239,7 @@ class _Result:
     left_out: Sequence[LeftOut]
     provenance: Provenance
     leakage: Leakage | None  # None unless two groups are judged
+    selected: Selection | None  # who has the positive outcome in the data; None without y
     outcomes: Sequence[Outcomes] | None  # for the scores, PCA's and all features; None without y
 
     @property

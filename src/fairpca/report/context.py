@@ -179,7 +179,7 @@ def context(
         "ranks": can_judge and "ranks" in drawn and len(drawn["ranks"]["marks"]) > 1,
         "unusual": can_judge and any(row.baseline.robust for row in audit.groups),
         "guessed": audit.leakage,
-        "outcomes": audit.outcomes,
+        "outcomes": audit.selected,
         "scores": "scores-pca" in drawn,
         "annex": True,
     }

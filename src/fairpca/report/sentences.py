@@ -6,7 +6,7 @@ sentences. Only the command line names its options: what to type comes from
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fairpca._audit.record import (
@@ -19,6 +19,7 @@ from fairpca._audit.record import (
     group_name,
 )
 from fairpca._audit.verdict import Case, Reason, Remedy, gaps_of
+from fairpca._progress import printable
 from fairpca.report import text
 from fairpca.report.text import counted, difference, figure, in_a_row, percent, percent_range, worse
 
@@ -38,7 +39,13 @@ class Said:
 
 
 def say(audit: AnyAudit) -> Said:
-    """The verdict on an audit, in words."""
+    """The verdict on an audit, in words: who is described worse, and who is selected less."""
+    said = _say(audit)
+    less, to_do = _selected_less(audit)
+    return replace(said, headline=f"{said.headline}{less}", to_do=f"{said.to_do}{to_do}")
+
+
+def _say(audit: AnyAudit) -> Said:
     case, notices = audit.verdict.case, _notices(audit)
     if case is Case.CANNOT_JUDGE:
         return Said(*_cannot_judge(audit), notices, "warn")
@@ -47,6 +54,29 @@ def say(audit: AnyAudit) -> Said:
     if case is Case.DEPENDS:
         return Said(*_depends(audit), notices, "warn")
     return Said(*_gap(audit), notices, "plain" if audit.verdict.small else "bad")
+
+
+def _selected_less(audit: AnyAudit) -> tuple[str, str]:
+    """Sentences on who has the positive outcome less often in the data, each after a blank."""
+    selected = audit.selected
+    if selected is None or not selected.impact_ratios:
+        return "", ""
+    outcome = f"“{printable(selected.positive)}”"
+    less = selected.less
+    if not less:
+        return f" No group is selected ({outcome}) reliably less than another.", ""
+    ratios = selected.impact_ratios
+    most = max(ratios, key=lambda label: ratios[label].value)
+    shares = [percent(selected.rates[label].value) for label in (less[0], most)]
+    also = ""
+    if less[1:]:
+        also = f"; {some(audit, less[1:])} less too"
+    first = name(audit, less[0])
+    return (
+        f" {first} is selected ({outcome}) {figure(ratios[less[0]].value)} times as often as "
+        f"{name(audit, most)}, {shares[0]} against {shares[1]}{also}.",
+        f" That {first} is selected less is in the data: no projection mends it.",
+    )
 
 
 def group_names(audit: AnyAudit, limit: int = 40) -> dict[Any, str]:
@@ -534,11 +564,13 @@ def about_scores(audit: AnyAudit) -> list[str]:
     said = [about_guessing(audit)] if probed else []
     seen_by = {"scores": both(audit)[isinstance(audit, Audit)]}
     for seen in audit.outcomes or ():
-        if seen.name != "features":
-            ends = seen.difference["selection_rate"]
-            value, low, high = (figure(round(100 * share)) for share in ends)
+        if seen.name != "features" and seen.impact_ratios:
+            ratios = seen.impact_ratios
+            least, most = (f(ratios, key=lambda label: ratios[label].value) for f in (min, max))
+            value, low, high = (figure(end) for end in ratios[least])
             said.append(
-                f"A classifier on the scores of {seen_by.get(seen.name, 'PCA')} selects the groups "
-                f"at rates that differ by {value} percentage points ({low} to {high})."
+                f"A classifier on the scores of {seen_by.get(seen.name, 'PCA')} selects "
+                f"{name(audit, least)} {value} times as often as {name(audit, most)} "
+                f"({low} to {high})."
             )
     return said
