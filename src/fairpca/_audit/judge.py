@@ -204,12 +204,15 @@ def audit(
     if isinstance(folds, People):
         rows = folds.filled(np.arange(len(folds.codes))) if before is None else folds.X
     progress("reading the figures otherwise")
-    results = figures.results(setup, errors, None if columns else refits.usual, is_pca=is_pca)
+    usual = None if columns else refits.usual
+    gain = figures.gain(errors, setup)
+    results = figures.results(setup, errors, usual, is_pca=is_pca, gain=gain)
     progress("following the trade-off")
     has_gap = bool(results["verdict"].worse)
     return Audit(
         **results,
         leakage=leakage(setup, both, probes, smaller),
+        gain=gain,
         selected=selected(setup),
         outcomes=None if columns else outcomes(setup, whole, rows),
         fit=figures.fit_figures(both, fair, moments),
@@ -338,7 +341,7 @@ def audit_model(
     pca = fit_pca(judged.moments, rank)
     if known is not None:
         return ModelAudit(
-            **figures.results(setup, errors, None, remedy_tried=False),
+            **figures.results(setup, errors, None),
             leakage=leakage(setup, (known, pca), probes),
             selected=selected(setup),
             outcomes=outcomes(setup, known.scores, known.values),
@@ -357,7 +360,7 @@ def audit_model(
         scores = own.scores(rows)
         outside = _share_outside(found.step, own, rows)
     return ModelAudit(
-        **figures.results(setup, errors, None, remedy_tried=False, outside=outside),
+        **figures.results(setup, errors, None, outside=outside),
         leakage=leakage(setup, (own, pca), probes),
         selected=selected(setup),
         outcomes=outcomes(setup, scores, rows),

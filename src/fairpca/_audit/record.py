@@ -81,7 +81,6 @@ class GroupResult:
     alternative: GroupFigures
     # R_g(alternative) / R_g(baseline) - 1; its ends are NaN unless the group is judged.
     change: Interval
-    above_worst: Interval | None = None  # R_g(alternative) over the worst judged baseline, minus 1
     better_off: float | None = None  # share of people whose error the alternative lowers
     detectable_gap: float | None = None  # the gap that these rows show in 80 % of cases
     # The gap by the reading of the audit; each end is one-sided and holds for this group alone.
@@ -110,6 +109,14 @@ class DecidingColumn:
     decides: bool  # whether its scale and much of the error of a judged group depend on these rows
     group: Any = None  # the group much of whose error they make up, if there is one
     share_of_error: float = 0.0  # share of that group's error
+
+
+class Gain(NamedTuple):
+    """What the alternative does for the group described worst, and to the largest error."""
+
+    group: Any  # the group with the largest held-out error, of those that the fit compares
+    t: float  # what it gains, in corrected standard errors; above 1.2 it is reliable
+    largest: Interval  # the largest error of a group over that under PCA, minus 1
 
 
 class GapReading(NamedTuple):
@@ -293,6 +300,7 @@ class Audit(_Result):
     Errors and gaps are those of held-out rows, except in ``fit``, ``kept`` and ``path`` itself.
     """
 
+    gain: Gain
     fit: Fit
     ranks: RankCurve
     # At this rank, with held-out figures if there is a gap and a step to choose; None for columns.
