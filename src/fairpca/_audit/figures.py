@@ -51,6 +51,8 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
     labels = setup.folds.labels
     baseline, alternative = _sides(crossed, setup)
     changes = _changes(crossed, setup)
+    changes[~setup.judged, 1:] = nan
+    changes[moments.counts == 1] = nan
     detectable = _detectable_gaps(crossed, setup)
     bounds = _bounds(crossed, setup)
     better_off = _better_off(crossed, setup)
@@ -69,8 +71,7 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
                 compared=label not in setup.set_aside,
                 baseline=baseline[g] if n > 1 else _UNKNOWN,
                 alternative=alternative[g] if n > 1 else _UNKNOWN,
-                change=Interval(*changes[g].tolist()) if judged else None,
-                change_estimate=float(changes[g, 0]) if n > 1 else nan,
+                change=Interval(*changes[g].tolist()),
                 better_off=better_off[g] if n > 1 else None,
                 detectable_gap=float(detectable[g]) if judged else None,
                 bounds=Interval(*bounds[g].tolist()) if judged else None,

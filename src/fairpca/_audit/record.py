@@ -79,8 +79,8 @@ class GroupResult:
     compared: bool  # False if ``small_groups`` set the group aside in the fit
     baseline: GroupFigures
     alternative: GroupFigures
-    change: Interval | None = None  # R_g(alternative) / R_g(baseline) - 1, if judged
-    change_estimate: float = float("nan")  # the bare figure, for every group
+    # R_g(alternative) / R_g(baseline) - 1; its ends are NaN unless the group is judged.
+    change: Interval
     better_off: float | None = None  # share of people whose error the alternative lowers
     detectable_gap: float | None = None  # the gap that these rows show in 80 % of cases
     # The gap by the reading of the audit; each end is one-sided and holds for this group alone.

@@ -408,7 +408,7 @@ def _effect(audit: Audit) -> str:
 
 def price(audit: Audit) -> str:
     """What those pay who reliably pay for the fair version; empty if nobody does."""
-    pays = [row.change_estimate for row in audit.groups if row.label in audit.verdict.payers]
+    pays = [row.change.value for row in audit.groups if row.label in audit.verdict.payers]
     return f"{percent(max(pays))} more error for those who pay" if pays else ""
 
 
@@ -516,7 +516,7 @@ def about_column(audit: AnyAudit, column: DecidingColumn) -> str:
 
 def _gains_and_payments(audit: AnyAudit) -> str:
     """Who gains and who pays under the alternative, and what may be chance."""
-    changes = [(row, row.change) for row in audit.groups if row.change is not None]
+    changes = [(row, row.change) for row in audit.groups if row.judged]
     changes.sort(key=lambda pair: (pair[1].value > 0, -abs(pair[1].value)))
     names = quoted_names(audit)
     named: dict[bool, list[str]] = {True: [], False: []}  # by whether the change is reliable
@@ -549,7 +549,7 @@ def _notices(audit: AnyAudit) -> list[str]:
     paying, affecting, names = [], [], quoted_names(audit)
     for row in audit.groups:
         own, people = names[row.label], counted(row.n, "row")
-        pays = f"{percent(row.change_estimate)} more error"
+        pays = f"{percent(row.change.value)} more error"
         if row.label in verdict.unjudged_payers:
             paying.append(f"{own} ({people}, {pays})")
         elif row.n < least and row.compared and changed:
