@@ -153,7 +153,10 @@ class _Context:
     def codes(self) -> list[Code]:
         """The values that may be codes."""
         if self._codes is None:
-            self._codes = list(possible_codes(self.X))
+            n_copies = self.people.n_copies
+            once = self.X[: len(self.X) // n_copies]
+            found = possible_codes(once)
+            self._codes = [code._replace(rows=np.tile(code.rows, n_copies)) for code in found]
         return self._codes
 
     def without(self, codes: Sequence[Code]) -> _Gaps:
@@ -225,7 +228,7 @@ def _of_codes(context: _Context, label: Any, codes: Sequence[Code]) -> GapReadin
         context.without(codes),
         columns=tuple(dict.fromkeys(names[code.column] for code in codes)),
         values=tuple(dict.fromkeys(code.value for code in codes)),
-        n_rows=int(np.any([code.rows for code in codes], axis=0).sum()),
+        n_rows=int(np.any([code.rows for code in codes], axis=0).sum()) // context.people.n_copies,
     )
 
 

@@ -75,15 +75,16 @@ def taken_apart(estimator: Any) -> tuple[Pipeline | None, Any]:
 def alternative_to(step: Any, folds: Folds) -> Judged:
     """The fair version: the estimator that was passed, or the recommended one."""
     n_folds = folds.moments.n_folds
+    how: dict[str, Any] = {"cv": n_folds, "crossing": not folds.moments.attributes}
     if isinstance(step, Judged):
-        chosen: Judged = clone(step)
-        return chosen.set_params(cv=n_folds) if isinstance(chosen, FairPCACV) else chosen
+        chosen: Judged = _with_known(step, **how)
+        return chosen
     rank: Any = 0.7 if step is None else step.n_components
     if step is not None and isinstance(folds, People) and not isinstance(rank, Integral):
         rank = int(clone(step).fit(dense(folds.values)).n_components_)
     elif step is not None and not isinstance(rank, Integral):
         raise ValueError("moments need PCA with a number of components, for example PCA(3).")
-    return for_sizes(FairPCACV(rank, cv=n_folds, standardize=step is None), folds.moments.n_units)
+    return for_sizes(FairPCACV(rank, standardize=step is None, **how), folds.moments.n_units)
 
 
 def for_sizes(fair: FairPCACV, sizes: NDArray[np.int64]) -> FairPCA:

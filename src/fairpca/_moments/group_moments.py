@@ -368,6 +368,12 @@ class GroupMoments:
             parts.append((self._sums, cells))
         return self._overlapping(parts)
 
+    def of_attributes(self, attributes: Mapping[Label, str]) -> GroupMoments:
+        """The same moments, of groups of these attributes: each row was passed once for each."""
+        known = copy(self)
+        known._attributes = {g: attributes[g] for g in self.groups.tolist() if g in attributes}
+        return known
+
     def _margin_labels(self) -> Labels:
         """The groups of all attributes."""
         labels = {label for own in self._margins.values() for label in own.values()}
