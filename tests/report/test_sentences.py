@@ -372,7 +372,7 @@ def test_who_is_worse_off_after_the_remedy_is_named():
 
 
 def test_only_those_who_reliably_pay_are_said_to_pay():
-    unsure = replace(YOUNG, change=Interval(0.09, -0.01, 0.2), change_estimate=0.09)
+    unsure = replace(YOUNG, change=Interval(0.09, -0.01, 0.2))
     said = say(made_audit((OLD, unsure)))
     assert said.to_do == "Use the fair version."
     assert "“younger” 9 % worse could be chance" in said.lead

@@ -16,6 +16,7 @@ from fairpca._audit.readings import Usual, readings_of
 from fairpca._audit.record import GroupFigures, GroupResult, Interval
 from fairpca._audit.setup import LEAST, Setup
 from fairpca._audit.small_groups import p_values
+from fairpca._audit.subgroups import worst_subgroup
 from fairpca._audit.verdict import decide, gaps_of, headline, shown_in
 from fairpca._cv.held_out import BASELINE, Figure, HeldOut, Totals
 from fairpca._estimators.base import FairProjection
@@ -51,6 +52,8 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
     labels = setup.folds.labels
     baseline, alternative = _sides(crossed, setup)
     changes = _changes(crossed, setup)
+    changes[~setup.judged, 1:] = nan
+    changes[moments.counts == 1] = nan
     detectable = _detectable_gaps(crossed, setup)
     bounds = _bounds(crossed, setup)
     p_worse = p_values(setup, crossed)
@@ -70,8 +73,7 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
                 compared=label not in setup.set_aside,
                 baseline=baseline[g] if n > 1 else _UNKNOWN,
                 alternative=alternative[g] if n > 1 else _UNKNOWN,
-                change=Interval(*changes[g].tolist()) if judged else None,
-                change_estimate=float(changes[g, 0]) if n > 1 else nan,
+                change=Interval(*changes[g].tolist()),
                 better_off=better_off[g] if n > 1 else None,
                 detectable_gap=float(detectable[g]) if judged else None,
                 bounds=Interval(*bounds[g].tolist()) if judged else None,
@@ -205,6 +207,7 @@ def results(setup: Setup, crossed: Crossed, usual: Usual | None, **how: Any) -> 
         "columns": columns,
         "left_out": setup.folds.left_out,
         "provenance": setup.origin,
+        "subgroup": worst_subgroup(setup, crossed),
     }
 
 

@@ -274,12 +274,12 @@ def _small_worse(groups: Sequence[GroupResult], thresholds: Thresholds) -> list[
 
 def _changes(groups: Sequence[GroupResult], thresholds: Thresholds) -> dict[str, Any]:
     """Who gains and who pays under the alternative."""
-    directions = {row.label: row.change.direction for row in groups if row.judged and row.change}
+    directions = {row.label: row.change.direction for row in groups if row.judged}
     others = [row for row in groups if not row.judged]
     return {
         "gainers": [label for label, direction in directions.items() if direction < 0],
         "payers": [label for label, direction in directions.items() if direction > 0],
-        "unjudged_payers": [r.label for r in others if r.change_estimate > thresholds.paying],
+        "unjudged_payers": [r.label for r in others if r.change.value > thresholds.paying],
     }
 
 

@@ -25,6 +25,8 @@ from fairpca.report.text import counted, difference, figure, in_a_row, percent, 
 
 #: How many groups or columns a sentence names before it counts the others.
 _MOST_NAMED, _IN_TABLE = 3, "more groups (see the table)"
+#: A subgroup that chance finds as bad more often than this is not named.
+_CHANCE = 0.05
 
 
 @dataclass(frozen=True)
@@ -350,6 +352,25 @@ def _read_otherwise(reading: GapReading) -> tuple[str, str, str]:
     }[reading.name]
 
 
+def about_subgroup(audit: AnyAudit) -> list[str]:
+    """What was found among the subgroups that nobody named, if they were searched."""
+    found = audit.subgroup
+    if found is None:
+        return []
+    searched = f"Of {found.n_searched:,} subgroups described by one or two columns"
+    if found.p > _CHANCE:
+        return [f"{searched}, none is described worse than all others beyond chance."]
+    who = " and ".join(found.conditions)
+    said = f"{searched}, “{who}” is described worst: {difference(found.gap)} than all others"
+    said += f" ({percent(found.share)} of the rows; by chance in {percent(found.p)} of cases)"
+    if found.honest_gap is not None:
+        ends = percent_range(found.honest_gap.low, found.honest_gap.high)
+        said += f"; what half of the rows lead to is {ends} in the other half"
+    if found.by_feature:
+        said += "; it is described by a feature, and extreme values are hard to describe"
+    return [f"{said}."]
+
+
 def about_readings(audit: AnyAudit) -> list[str]:
     """A line for each reading of the first shown gap."""
     if not audit.readings:
@@ -406,7 +427,7 @@ def _effect(audit: Audit) -> str:
 
 def price(audit: Audit) -> str:
     """What those pay who reliably pay for the fair version; empty if nobody does."""
-    pays = [row.change_estimate for row in audit.groups if row.label in audit.verdict.payers]
+    pays = [row.change.value for row in audit.groups if row.label in audit.verdict.payers]
     return f"{percent(max(pays))} more error for those who pay" if pays else ""
 
 
@@ -514,7 +535,7 @@ def about_column(audit: AnyAudit, column: DecidingColumn) -> str:
 
 def _gains_and_payments(audit: AnyAudit) -> str:
     """Who gains and who pays under the alternative, and what may be chance."""
-    changes = [(row, row.change) for row in audit.groups if row.change is not None]
+    changes = [(row, row.change) for row in audit.groups if row.judged]
     changes.sort(key=lambda pair: (pair[1].value > 0, -abs(pair[1].value)))
     names = quoted_names(audit)
     named: dict[bool, list[str]] = {True: [], False: []}  # by whether the change is reliable
@@ -547,7 +568,7 @@ def _notices(audit: AnyAudit) -> list[str]:
     paying, affecting, names = [], [], quoted_names(audit)
     for row in audit.groups:
         own, people = names[row.label], counted(row.n, "row")
-        pays = f"{percent(row.change_estimate)} more error"
+        pays = f"{percent(row.change.value)} more error"
         if row.label in verdict.unjudged_payers:
             paying.append(f"{own} ({people}, {pays})")
         elif row.n < least and row.compared and changed:
