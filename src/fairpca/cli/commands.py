@@ -120,7 +120,7 @@ def columns_command(asked: Asked) -> None:
         terminal.print_audit(found, origin)
 
 
-@opt.command(opt.MODEL, opt.DATA, *opt.FILES, opt.SCORES_OUT, opt.KEEP, opt.QUIET)
+@opt.command(opt.MODEL, opt.DATA, *opt.FILES, opt.ROWS, opt.SCORES_OUT, opt.KEEP, opt.QUIET)
 def transform_command(asked: Asked) -> None:
     """Write the scores of rows, in their order, under a model.
 
