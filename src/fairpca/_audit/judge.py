@@ -204,7 +204,9 @@ def audit(
     if isinstance(folds, People):
         rows = folds.filled(np.arange(len(folds.codes))) if before is None else folds.X
     progress("reading the figures otherwise")
-    results = figures.results(setup, errors, None if columns else refits.usual, is_pca=is_pca)
+    results = figures.results(
+        setup, errors, None if columns else refits.usual, both[0], is_pca=is_pca
+    )
     progress("following the trade-off")
     has_gap = bool(results["verdict"].worse)
     return Audit(
@@ -338,7 +340,7 @@ def audit_model(
     pca = fit_pca(judged.moments, rank)
     if known is not None:
         return ModelAudit(
-            **figures.results(setup, errors, None, remedy_tried=False),
+            **figures.results(setup, errors, None, known, remedy_tried=False),
             leakage=leakage(setup, (known, pca), probes),
             selected=selected(setup),
             outcomes=outcomes(setup, known.scores, known.values),
@@ -357,7 +359,7 @@ def audit_model(
         scores = own.scores(rows)
         outside = _share_outside(found.step, own, rows)
     return ModelAudit(
-        **figures.results(setup, errors, None, remedy_tried=False, outside=outside),
+        **figures.results(setup, errors, None, own, remedy_tried=False, outside=outside),
         leakage=leakage(setup, (own, pca), probes),
         selected=selected(setup),
         outcomes=outcomes(setup, scores, rows),
