@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
 from fairpca._audit.people import Folds, Pair, People
 from fairpca._cv.held_out import HeldOut
@@ -17,6 +16,7 @@ from fairpca._input.units import keyed
 from fairpca._linear_map import LinearMap
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._progress import Progress
+from fairpca._sklearn import safe_indexing
 from fairpca._typing import Array, Codes, Mask
 
 _ROUNDING = 1e-12  # The error of a group below this share of its variation counts as zero.
@@ -79,7 +79,7 @@ def crossed(folds: Folds, refit: Refit, refit_share: float, progress: Progress) 
             squares[:, pair.rows] = errors[[0, 1, -1]]
             at = np.flatnonzero(folds.looked_at[pair.rows])
             if folds.observed is not None and len(at):
-                complete = _safe_indexing(pair.values, at)
+                complete = safe_indexing(pair.values, at)
                 of_complete[:, pair.rows[at]] = row_errors(maps[:2], complete)
             parts = _parts(folds, pair.rows)
             part_of_rows[pair.rows] = number * _PARTS + parts

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
-from sklearn.utils import _safe_indexing
 
 from fairpca._audit.people import People
 from fairpca._audit.record import DecidingColumn, Robust
 from fairpca._audit.setup import LEAST, Setup
 from fairpca._input.rows import dense
+from fairpca._sklearn import safe_indexing
 from fairpca._typing import Array, Codes, Mask
 
 _TRIMMED = (0.01, 0.05)  # shares of each group that trimmed means leave out
@@ -122,7 +122,7 @@ def _held(setup: Setup, people: People, rows: Codes, errors: Array) -> _Held:
     weighted = errors * people.weights[rows]
     judged = np.flatnonzero(setup.judged)
     return _Held(
-        X=dense(_safe_indexing(people.values, rows)),
+        X=dense(safe_indexing(people.values, rows)),
         codes=codes,
         errors=weighted,
         totals=np.bincount(codes, weighted, minlength=k).astype(float),

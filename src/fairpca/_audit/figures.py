@@ -16,6 +16,7 @@ from fairpca._audit.few_rows import deciding_columns, robust_figures
 from fairpca._audit.readings import Usual, readings_of
 from fairpca._audit.record import GroupFigures, GroupResult, Interval
 from fairpca._audit.setup import LEAST, Setup
+from fairpca._audit.subgroups import worst_subgroup
 from fairpca._audit.verdict import decide, gaps_of, headline, shown_in
 from fairpca._cv.held_out import BASELINE, Figure, HeldOut, Totals
 from fairpca._estimators.base import FairProjection
@@ -50,7 +51,9 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
     moments = setup.folds.moments
     labels = setup.folds.labels
     baseline, alternative = _sides(crossed, setup)
-    changes, above = _changes(crossed, setup)
+    changes = _changes(crossed, setup)
+    changes[~setup.judged, 1:] = nan
+    changes[moments.counts == 1] = nan
     detectable = _detectable_gaps(crossed, setup)
     bounds = _bounds(crossed, setup)
     better_off = _better_off(crossed, setup)
@@ -69,9 +72,7 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
                 compared=label not in setup.set_aside,
                 baseline=baseline[g] if n > 1 else _UNKNOWN,
                 alternative=alternative[g] if n > 1 else _UNKNOWN,
-                change=Interval(*changes[g].tolist()) if judged else None,
-                change_estimate=float(changes[g, 0]) if n > 1 else nan,
-                above_worst=Interval(*above[g].tolist()) if judged else None,
+                change=Interval(*changes[g].tolist()),
                 better_off=better_off[g] if n > 1 else None,
                 detectable_gap=float(detectable[g]) if judged else None,
                 bounds=Interval(*bounds[g].tolist()) if judged else None,
@@ -114,17 +115,29 @@ def _sides(crossed: Crossed, setup: Setup) -> list[list[GroupFigures]]:
 
 
 def _changes(crossed: Crossed, setup: Setup) -> Array:
-    """Each group's error over its own judged error, and over the worst one, minus 1."""
-    paired = crossed.folds.projections([JUDGED, ALTERNATIVE])
-    if setup.by_share:
-        paired = paired.relative()
-    worst = int(np.where(setup.judged, paired.totals.group_errors[JUDGED], -1.0).argmax())
+    """Each group's error over its own judged error, minus 1."""
 
     def over(totals: Totals) -> Array:
         before, after = np.maximum(totals.group_errors, LEAST)
-        return np.stack([after / before, after / before[worst]])
+        return np.asarray(after / before)
 
-    return _above_one(paired, over, setup.level, setup.n_judged)
+    return _above_one(_paired(crossed, setup), over, setup.level, setup.n_judged)
+
+
+def gain(crossed: Crossed, setup: Setup) -> record.Gain:
+    """What the group described worst gains, by the statistic of FairPCACV."""
+    paired = _paired(crossed, setup)
+    labels = setup.folds.labels
+    compared = np.array([label not in setup.set_aside for label in labels])
+    seen = compared | setup.judged  # also groups that the fit did not look at
+    largest = Interval(*map(float, paired.largest_change(seen)))
+    return record.Gain(labels[paired.worst_off(compared)], paired.gain_t(compared), largest)
+
+
+def _paired(crossed: Crossed, setup: Setup) -> HeldOut:
+    """Held-out errors of both choices, on the scale of the audit."""
+    paired = crossed.folds.projections([JUDGED, ALTERNATIVE])
+    return paired.relative() if setup.by_share else paired
 
 
 def _detectable_gaps(crossed: Crossed, setup: Setup) -> Array:
@@ -217,6 +230,7 @@ def results(
         "scale": scale,
         "left_out": setup.folds.left_out,
         "provenance": setup.origin,
+        "subgroup": worst_subgroup(setup, crossed),
     }
 
 

@@ -14,7 +14,6 @@ import numpy as np
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
 from fairpca._audit.record import LeftOut
@@ -28,6 +27,7 @@ from fairpca._linear_map import FittedMap, flattened
 from fairpca._moments.expected_values import completed_rows
 from fairpca._moments.group_differences import positive_class
 from fairpca._moments.group_moments import NEVER, GroupMoments, moments_of_rows
+from fairpca._sklearn import safe_indexing
 from fairpca._typing import Array, Codes, Labels, Mask
 
 _FEWEST_COMPLETE = 10  # complete rows of each group that single rows are looked at for
@@ -101,7 +101,7 @@ class Kept:
         (codes, known, _), m = coded.side_by_side()
         return replace(
             self,
-            X=_safe_indexing(self.X, np.tile(np.arange(len(self.codes)), m)),
+            X=safe_indexing(self.X, np.tile(np.arange(len(self.codes)), m)),
             positions=np.tile(self.positions, m),
             groups=known[codes],
             codes=codes,
@@ -162,7 +162,7 @@ class People(Folds):
             return
         for fold, rows in zip(self.moments._folds(), self.rows_of_folds, strict=True):
             fit_to, judge = self.moments._split(fold)
-            yield Pair(fit_to, judge, rows, _safe_indexing(self.values, rows))
+            yield Pair(fit_to, judge, rows, safe_indexing(self.values, rows))
 
     def moments_of(
         self, values: Any, folds: Any, rows: Any = slice(None), *, may_miss: bool = False
@@ -170,7 +170,7 @@ class People(Folds):
         """Moments by fold of all or some rows; ``values`` holds all rows after the first steps."""
         target = None if self._target is None else self._target[rows]
         units = self.units_of(rows)
-        values = as_rows(_safe_indexing(values, rows))
+        values = as_rows(safe_indexing(values, rows))
         given = Input(values, self.groups[rows], self.weights[rows], target, units)
         given = given._replace(may_miss=may_miss or self._may_miss)
         return moments_of_rows(given, folds).of_attributes(self._attributes)
@@ -187,7 +187,7 @@ class People(Folds):
 
     def filled(self, rows: Codes) -> Any:
         """Some rows as they enter the projection, with expected values for missing ones."""
-        values = _safe_indexing(self.values, rows)
+        values = safe_indexing(self.values, rows)
         if self.observed is None:
             return values
         return completed_rows(dense(values), self.moments.mean, self.moments.covariance)
@@ -218,7 +218,7 @@ class People(Folds):
         inside[rows] = 0
         values, _ = self._entering(before, np.flatnonzero(inside == NEVER))
         fit_to, judge = self.moments_of(values, inside)._split(0)
-        return Pair(fit_to, judge, rows, _safe_indexing(values, rows))
+        return Pair(fit_to, judge, rows, safe_indexing(values, rows))
 
     def _entering(self, before: Pipeline, fitted_to: Codes) -> tuple[Any, list[str] | None]:
         """All rows after the first steps, which are fitted to some rows, and the column names."""
@@ -226,7 +226,7 @@ class People(Folds):
         takes = any(has_fit_parameter(step, "sensitive_features") for step in flattened(before))
         groups = {"sensitive_features": self.groups[fitted_to]} if takes else {}
         with config_context(enable_metadata_routing=takes):  # so that the step gets the groups
-            fitted = clone(before).fit(_safe_indexing(self.X, fitted_to), target, **groups)
+            fitted = clone(before).fit(safe_indexing(self.X, fitted_to), target, **groups)
         try:
             values = fitted.transform(self.X)
         except ValueError as error:
@@ -309,7 +309,7 @@ def _kept(given: Input, pos_label: Any, raw: bool) -> Kept:
     present, own_codes = np.unique(codes[kept], return_inverse=True)
     checks.check_several_groups(known[present].tolist(), len(kept))
     return Kept(
-        X=X if len(kept) == n else _safe_indexing(X, kept),
+        X=X if len(kept) == n else safe_indexing(X, kept),
         n_left_out=n - len(kept),
         positions=kept,
         groups=known[codes[kept]],

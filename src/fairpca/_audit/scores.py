@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils import _safe_indexing
 
 from fairpca._audit.any_model import Rebuilt
 from fairpca._audit.people import People
@@ -21,6 +20,7 @@ from fairpca._input.units import keyed
 from fairpca._linear_map import LinearMap
 from fairpca._moments.group_differences import positive_class
 from fairpca._moments.group_moments import GroupMoments
+from fairpca._sklearn import safe_indexing
 from fairpca._typing import Array, Codes
 from fairpca.exceptions import quietly
 from fairpca.metrics import Outcomes, Selection, classifier_outcomes, probe_groups
@@ -125,7 +125,7 @@ def outcomes(setup: Setup, model: Any, X: Any) -> list[Outcomes] | None:
     fewest = fewest_units(cells, None if people.units is None else people.units[rows])
     if fewest < 2 or len(np.unique(cells)) < 2 * setup.judged.sum():
         return None  # no classifier can be trained and judged by groups of one class
-    X = _safe_indexing(X, rows)
+    X = safe_indexing(X, rows)
     if isinstance(model, np.ndarray):
         scores = model[rows]
         model = FunctionTransformer(lambda _: scores)

@@ -23,7 +23,7 @@ from fairpca import FairColumns, FairPCA, FairPCACV, GroupEraser, MinMaxPCA, aud
 from fairpca._audit.gate import Answer, Gate, gate
 from fairpca._audit.record import AnyAudit, Audit, LeftOut, ModelAudit, group_name, plain_json
 from fairpca._audit.refits import for_sizes
-from fairpca._audit.verdict import Case
+from fairpca._audit.verdict import Remedy
 from fairpca._estimators.base import FairProjection
 from fairpca._input.folds import FoldRule
 from fairpca._input.rows import dense
@@ -87,7 +87,7 @@ def fit(asked: Asked, path: Path, show: Progress) -> tuple[Any, Roles, list[str]
         quick = {"ranks": [model.n_components_], "n_points": 2, "progress": show}
         found = _audit_of(asked, prepared, **quick)
     said, cautions = sentences.say(found), [str(warning.message) for warning in caught]
-    if found.verdict.case is not Case.REMEDY:  # the fair version is not advised
+    if found.verdict.remedy is not Remedy.HELPS or found.verdict.depending:  # it is not advised
         cautions.append(f"{said.headline} {said.to_do}")
     lines = [f"! {text}" for text in (*cautions, *said.notices)]
     lines += [*sentences.left_out(found), *_notes(prepared)]

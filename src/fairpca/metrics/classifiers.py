@@ -30,7 +30,7 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, has_fit_parameter
 from threadpoolctl import threadpool_limits
 
@@ -40,6 +40,7 @@ from fairpca._input.stream import open_input, refuse_stream
 from fairpca._input.units import Units, encode_units
 from fairpca._linear_map import flattened, seen_by_map
 from fairpca._moments.group_differences import positive_class
+from fairpca._sklearn import safe_indexing
 from fairpca._typing import Array, Codes, Labels, Mask
 from fairpca.metrics.reconstruction import refuse_data
 
@@ -301,9 +302,9 @@ def _representations(model: Any, X: Any, y: Any, groups: Any, train: Mask) -> li
         check_is_fitted(model)
     except NotFittedError:
         takes = any(has_fit_parameter(step, "sensitive_features") for step in flattened(model))
-        given = {"sensitive_features": _safe_indexing(groups, train)} if takes else {}
+        given = {"sensitive_features": safe_indexing(groups, train)} if takes else {}
         with config_context(enable_metadata_routing=True):  # so steps of pipelines get the groups
-            model = clone(model).fit(_safe_indexing(X, train), _safe_indexing(y, train), **given)
+            model = clone(model).fit(safe_indexing(X, train), safe_indexing(y, train), **given)
     scores = np.asarray(model.transform(X))
     seen = seen_by_map(model, X)
     pca = PCA(min(scores.shape[1], *seen[train].shape)).fit(seen[train])

@@ -85,7 +85,7 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
             "other_gap": cell(*before.read(not verdict.by_share)),
             "error": f"{figure(before.error)} → {figure(after.error)}" * shown,
             "share": f"{100 * before.share:.1f} % → {100 * after.share:.1f} %" * shown,
-            "change": cell(row.change, row.change_estimate),
+            "change": cell(row.change if row.judged else None, row.change.value),
             "better_off": "" if row.better_off is None else percent(row.better_off),
         }
         _, worse_by = before.read(verdict.by_share)
@@ -128,7 +128,7 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
         own = {
             "disparity": _difference(audit, path),
             "cost": cost,
-            "changes": [row.change_estimate for row in audit.groups],
+            "changes": [row.change.value for row in audit.groups],
             "command": origin.fit_command,
             "python": audit.provenance.alternative,
         }

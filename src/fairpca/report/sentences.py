@@ -26,6 +26,8 @@ from fairpca.report.text import counted, difference, figure, in_a_row, percent, 
 
 #: How many groups or columns a sentence names before it counts the others.
 _MOST_NAMED, _IN_TABLE = 3, "more groups (see the table)"
+#: A subgroup that chance finds as bad more often than this is not named.
+_CHANCE = 0.05
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ def _say(audit: AnyAudit) -> Said:
     case, notices = audit.verdict.case, _notices(audit)
     if case is Case.CANNOT_JUDGE:
         return Said(*_cannot_judge(audit), notices, "warn")
-    if case is Case.NO_GAP:
+    if case in (Case.NO_GAP, Case.HELPS_ANYWAY):
         return Said(*_no_gap(audit), notices, "plain")
     if case is Case.DEPENDS:
         return Said(*_depends(audit), notices, "warn")
@@ -201,6 +203,12 @@ def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
         f"{difference(gap.value)} than {against(audit, label)} ({percent_range(*gap[1:])}): not "
         "conclusive, a gap this size could be random."
     )
+    if gap.value < 0:  # others, too small to be judged, are described worse
+        lead = (
+            f"None is described worse by the bare figures either: {name(audit, label)} comes "
+            f"closest, {difference(gap.value)} than {against(audit, label)} "
+            f"({percent_range(*gap[1:])})."
+        )
     to_do = "Nothing needs to be done."
     detectable = max(verdict.detectable_gap or 0.0, 0.001)  # 0.1 % is the least we name
     if detectable > 1:
@@ -216,6 +224,12 @@ def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
         to_do += "when there are more rows."
     if verdict.other_group is not None:  # a notice names the group
         to_do = "Decide which measure applies."
+    if verdict.case is Case.HELPS_ANYWAY and isinstance(audit, Audit):
+        _, fair = both(audit)
+        helped = f"{name(audit, audit.gain.group)}, the group described worst"
+        headline = f"{headline[:-1]}, but {fair} reliably helps {helped}."
+        lead += f" With {fair}: {_effect(audit)}."
+        to_do = _advice(audit)
     if isinstance(audit, ModelAudit) and audit.on_rows_fitted_to:  # as a notice says
         to_do = "Do not rely on this: judge the model by rows that it was not fitted to."
     return headline, lead, to_do
@@ -260,7 +274,7 @@ def _gap(audit: AnyAudit) -> tuple[str, str, str]:
         effect, to_do = _remedy(audit, after)
     else:
         headline += f", and {both(audit)[1]} is no reliable remedy"
-        effect, to_do = _no_remedy(audit, gap, after)
+        effect, to_do = _no_remedy(audit, gap)
     return f"{headline}.", f"{lead} {effect}", to_do
 
 
@@ -320,6 +334,25 @@ def _read_otherwise(reading: GapReading) -> tuple[str, str, str]:
     }[reading.name]
 
 
+def about_subgroup(audit: AnyAudit) -> list[str]:
+    """What was found among the subgroups that nobody named, if they were searched."""
+    found = audit.subgroup
+    if found is None:
+        return []
+    searched = f"Of {found.n_searched:,} subgroups described by one or two columns"
+    if found.p > _CHANCE:
+        return [f"{searched}, none is described worse than all others beyond chance."]
+    who = " and ".join(found.conditions)
+    said = f"{searched}, “{who}” is described worst: {difference(found.gap)} than all others"
+    said += f" ({percent(found.share)} of the rows; by chance in {percent(found.p)} of cases)"
+    if found.honest_gap is not None:
+        ends = percent_range(found.honest_gap.low, found.honest_gap.high)
+        said += f"; what half of the rows lead to is {ends} in the other half"
+    if found.by_feature:
+        said += "; it is described by a feature, and extreme values are hard to describe"
+    return [f"{said}."]
+
+
 def about_readings(audit: AnyAudit) -> list[str]:
     """A line for each reading of the first shown gap."""
     if not audit.readings:
@@ -344,11 +377,11 @@ def about_readings(audit: AnyAudit) -> list[str]:
 def _remedy(audit: Audit, after: dict[Any, Interval]) -> tuple[str, str]:
     """The effect of the fair version, given the gaps that it leaves, and the advice."""
     (_, fair), left = methods(audit), after[audit.verdict.group]
-    small_gap, price = audit.provenance.thresholds.small_gap, worse(audit.overall.change.value)[0]
+    small_gap = audit.provenance.thresholds.small_gap
     effect = "more than removes it" if left.value < 0 else f"reduces it to {percent(left.value)}"
     if abs(left.value) < small_gap and not left.direction:
         effect = "removes it"
-    effect = f"A {fair} {effect}: {_gains_and_payments(audit)} ({price} over all people)."
+    effect = f"A {fair} {effect}: {_effect(audit)}."
     behind = [
         f"{name(audit, label)} ({percent(gap.value)})"
         for label, gap in after.items()
@@ -357,13 +390,7 @@ def _remedy(audit: Audit, after: dict[Any, Interval]) -> tuple[str, str]:
     if behind:
         are = "is" if len(behind) == 1 else "are"
         effect += f" Then {in_a_row(behind, _MOST_NAMED, _IN_TABLE)} {are} reliably worse off."
-    pays = [row.change_estimate for row in audit.groups if row.label in audit.verdict.payers]
-    to_do = f"Use the {fair}."
-    if pays:
-        to_do = (
-            f"If {percent(max(pays))} more error for those who pay is acceptable, use the {fair}."
-            f"{'' if audit.path is None else ' If not, a smaller step costs less.'}"
-        )
+    to_do = _advice(audit)
     if left.low > 0 and left.value >= small_gap:
         to_do += f" A gap of {percent(left.value)} remains: decide whether it can be accepted."
     if audit.verdict.small:
@@ -373,8 +400,31 @@ def _remedy(audit: Audit, after: dict[Any, Interval]) -> tuple[str, str]:
     return effect, to_do
 
 
-def _no_remedy(audit: Audit, gap: Interval, after: dict[Any, Interval]) -> tuple[str, str]:
-    """Why the fair version is no remedy, given the gaps that it leaves, and what to do."""
+def _effect(audit: Audit) -> str:
+    """Who gains and who pays, what it costs over all people, and the largest error."""
+    price = worse(audit.overall.change.value)[0]
+    largest = worse(audit.gain.largest.value)[0]
+    return f"{_gains_and_payments(audit)} ({price} over all people; the largest error: {largest})"
+
+
+def price(audit: Audit) -> str:
+    """What those pay who reliably pay for the fair version; empty if nobody does."""
+    pays = [row.change.value for row in audit.groups if row.label in audit.verdict.payers]
+    return f"{percent(max(pays))} more error for those who pay" if pays else ""
+
+
+def _advice(audit: Audit) -> str:
+    """To use the fair version, if its price is acceptable."""
+    _, fair = methods(audit)
+    asked = price(audit)
+    if not asked:
+        return f"Use the {fair}."
+    smaller = "" if audit.path is None else " If not, a smaller step costs less."
+    return f"If {asked} is acceptable, use the {fair}.{smaller}"
+
+
+def _no_remedy(audit: Audit, gap: Interval) -> tuple[str, str]:
+    """Why the fair version is no remedy, and what to do."""
     verdict, (_, fair) = audit.verdict, methods(audit)
     effect, to_do = f": {_gains_and_payments(audit)}.", f"Do not use the {fair}. "
     if verdict.remedy is Remedy.IS_PCA:
@@ -383,20 +433,11 @@ def _no_remedy(audit: Audit, gap: Interval, after: dict[Any, Interval]) -> tuple
             tried = "The columns that serve the worst-off group best are the same"
         elif audit.fit.budgets or not audit.provenance.alternative.startswith("FairPCACV"):
             tried = "The fair version, within the limits that were set, is PCA itself"
-    elif verdict.remedy is Remedy.WIDENS:
-        label = max(after, key=lambda label: after[label].value)
-        most = f"{name(audit, label)} {percent(after[label].value)}"
-        tried = f"The {fair} would leave a larger gap, {most} worse than {against(audit, label)}"
-    elif verdict.remedy is Remedy.HARMS_ANOTHER:
-        harmed = in_a_row([name(audit, label) for label in verdict.harmed], _MOST_NAMED)
-        worst = f"worse off than the worst-off group is under {both(audit)[0]}"
-        tried = f"The {fair} makes {harmed} {worst}"
-    elif verdict.payers and not verdict.gainers:
-        tried = f"The {fair} hurts some groups and reliably helps none"
-    elif verdict.gainers:
-        tried = f"The {fair} does not reliably help {name(audit, verdict.group)}"
+    elif verdict.remedy is Remedy.RAISES_LARGEST:
+        rise = percent(audit.gain.largest.value)
+        tried = f"The {fair} raises the largest error of a group by {rise}"
     else:
-        tried = f"What the {fair} changes could be chance"
+        tried = f"The {fair} does not reliably help {name(audit, audit.gain.group)}"
     to_do += f"The gap of {percent(gap.value)} remains: decide whether it can be accepted."
     return f"{tried}{effect}", to_do
 
@@ -495,14 +536,18 @@ def about_column(audit: AnyAudit, column: DecidingColumn) -> str:
 
 def _gains_and_payments(audit: AnyAudit) -> str:
     """Who gains and who pays under the alternative, and what may be chance."""
-    changes = [(row, row.change) for row in audit.groups if row.change is not None]
+    changes = [(row, row.change) for row in audit.groups if row.judged]
     changes.sort(key=lambda pair: (pair[1].value > 0, -abs(pair[1].value)))
     names = quoted_names(audit)
     named: dict[bool, list[str]] = {True: [], False: []}  # by whether the change is reliable
+    helped = audit.verdict.remedy is Remedy.HELPS and getattr(audit, "gain", None)
     for row, change in changes:
-        named[change.direction != 0].append(f"{names[row.label]} {difference(change.value)}")
+        reliable = change.direction != 0 or bool(helped and helped.group == row.label)
+        named[reliable].append(f"{names[row.label]} {difference(change.value)}")
     said, could_be = (in_a_row(texts, _MOST_NAMED, _IN_TABLE) for texts in named.values())
-    return f"{said}; {could_be} could be chance" if said and could_be else said or could_be
+    if could_be:
+        could_be += " could be chance"
+    return "; ".join(filter(None, [said, could_be]))
 
 
 def _notices(audit: AnyAudit) -> list[str]:
@@ -524,7 +569,7 @@ def _notices(audit: AnyAudit) -> list[str]:
     paying, affecting, names = [], [], quoted_names(audit)
     for row in audit.groups:
         own, people = names[row.label], counted(row.n, "row")
-        pays = f"{percent(row.change_estimate)} more error"
+        pays = f"{percent(row.change.value)} more error"
         if row.label in verdict.unjudged_payers:
             paying.append(f"{own} ({people}, {pays})")
         elif row.n < least and row.compared and changed:
