@@ -85,6 +85,7 @@ class GroupResult:
     detectable_gap: float | None = None  # the gap that these rows show in 80 % of cases
     # The gap by the reading of the audit; each end is one-sided and holds for this group alone.
     bounds: Interval | None = None
+    p_worse: float | None = None  # of a group of ten units or more that is too small to be judged
     share_missing: float = 0.0  # of the group's values
 
 

@@ -44,8 +44,27 @@ class Said:
 def say(audit: AnyAudit) -> Said:
     """The verdict on an audit, in words: who is described worse, and who is selected less."""
     said = _say(audit)
+    small = _small_groups(audit)
     less, to_do = _selected_less(audit)
-    return replace(said, headline=f"{said.headline}{less}", to_do=f"{said.to_do}{to_do}")
+    headline = f"{said.headline}{small}{less}"
+    return replace(said, headline=headline, to_do=f"{said.to_do}{to_do}")
+
+
+def _small_groups(audit: AnyAudit) -> str:
+    """A sentence, after a blank, on groups worse off that are too small for an interval."""
+    names = quoted_names(audit)
+    found = []
+    for label in audit.verdict.small_worse:
+        row = audit.group(label)
+        _, gap = row.baseline.read(audit.verdict.by_share)
+        found.append(
+            f"{names[label]} {percent(gap)} ({counted(row.n, 'row')}, p = {row.p_worse:.2g})"
+        )
+    if not found:
+        return ""
+    least = audit.provenance.thresholds.judge_from
+    listed = in_a_row(found, _MOST_NAMED, _IN_TABLE)
+    return f" Worse off beyond chance, though fewer than {least} give no interval: {listed}."
 
 
 def _say(audit: AnyAudit) -> Said:
