@@ -174,7 +174,7 @@ def _better_off(crossed: Crossed, setup: Setup) -> list[Any]:
     return list((gained / np.where(totals, totals, 1)).tolist())
 
 
-def scale_of(setup: Setup, own: LinearMap | Rebuilt) -> record.Scale:
+def widest_column(setup: Setup, own: LinearMap | Rebuilt) -> record.Scale:
     """Which column has most of the variance, and how many others are lost."""
     if isinstance(own, Rebuilt):
         lost = own.column_errors()
@@ -212,7 +212,7 @@ def results(
         return np.asarray(overall[ALTERNATIVE] / overall[JUDGED])
 
     change = Interval(*_above_one(crossed.folds, price, setup.level).tolist())
-    scale = scale_of(setup, judged)
+    scale = widest_column(setup, judged)
     verdict = decide(
         groups,
         columns,
