@@ -262,7 +262,7 @@ def test_a_reference_group_that_is_too_small_is_named_first():
     assert "reference group has as many: “two” has 2" in said.lead
     assert "another reference group" in said.to_do
     notes = {row["name"]: row["note"] for row in group_rows(audit)}
-    assert notes["two"] == "too few to judge"
+    assert notes["two"] == "fewer than 30: no interval"
     assert notes["younger"] == "not judged"
 
 

@@ -15,6 +15,8 @@ from fairpca._audit.few_rows import deciding_columns, robust_figures
 from fairpca._audit.readings import Usual, readings_of
 from fairpca._audit.record import GroupFigures, GroupResult, Interval
 from fairpca._audit.setup import LEAST, Setup
+from fairpca._audit.small_groups import p_values
+from fairpca._audit.subgroups import worst_subgroup
 from fairpca._audit.verdict import decide, gaps_of, headline, shown_in
 from fairpca._cv.held_out import BASELINE, Figure, HeldOut, Totals
 from fairpca._estimators.base import FairProjection
@@ -54,6 +56,7 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
     changes[moments.counts == 1] = nan
     detectable = _detectable_gaps(crossed, setup)
     bounds = _bounds(crossed, setup)
+    p_worse = p_values(setup, crossed)
     better_off = _better_off(crossed, setup)
     found = []
     missing = moments.share_missing
@@ -74,6 +77,7 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
                 better_off=better_off[g] if n > 1 else None,
                 detectable_gap=float(detectable[g]) if judged else None,
                 bounds=Interval(*bounds[g].tolist()) if judged else None,
+                p_worse=p_worse.get(g),
                 share_missing=float(missing[g]),
             )
         )
@@ -203,6 +207,7 @@ def results(setup: Setup, crossed: Crossed, usual: Usual | None, **how: Any) -> 
         "columns": columns,
         "left_out": setup.folds.left_out,
         "provenance": setup.origin,
+        "subgroup": worst_subgroup(setup, crossed),
     }
 
 

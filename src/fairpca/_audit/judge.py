@@ -27,6 +27,7 @@ from fairpca._audit.refits import (
 )
 from fairpca._audit.scores import leakage, outcomes, sampled_scores, selected
 from fairpca._audit.setup import Setup
+from fairpca._audit.subgroups import columns_to_search
 from fairpca._audit.verdict import Thresholds
 from fairpca._cv.held_out import BASELINE, HeldOut
 from fairpca._cv.split import fold_rule, needs_all_rows
@@ -73,6 +74,7 @@ def audit(
     reference: Any = None,
     judge_from: int = 30,
     missing: Missing = "error",
+    subgroups: Any = None,
     small_gap: float = 0.05,
     level: float = 0.95,
     cv: Any = 10,
@@ -131,6 +133,10 @@ def audit(
         error is the sum over the pairs of values that it has, weighted by how seldom its group has
         the pair: right on average over the group. Medians, shares of people who are better off and
         deciding columns are those of complete rows.
+    subgroups : data frame with one row per row of X, or names of columns of X, optional
+        Columns that may describe a subgroup that nobody named: the worst of all that one or two
+        conditions on them give is in ``subgroup``, with how often chance finds one as bad. Columns
+        that are features say less: extreme values are hard to describe.
     small_gap : float, default=0.05
         A reliable gap below this is called small.
     level : float, default=0.95
@@ -165,6 +171,7 @@ def audit(
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
     before, step = taken_apart(estimator)
     progress("reading the rows")
+    described_by = columns_to_search(subgroups, X)
     opened = open_input(X, sensitive_features, sample_weight, y, units)
     opened = as_chosen(opened, missing, crossing and getattr(step, "crossing", True))
     folds = _folds(opened, pos_label, before, step, cv, random_state)
@@ -190,6 +197,7 @@ def audit(
         reference=reference,
         thresholds=thresholds,
         random_state=random_state,
+        described_by=described_by,
         shared={k: v for k in _SHARED if (v := getattr(fair, k)) != getattr(FairPCA, k)},
     )
     usual_errors = fair.baseline_group_errors_ if columns else fair.pca_group_errors_
@@ -237,6 +245,7 @@ def audit_model(
     reference: Any = None,
     judge_from: int = 30,
     missing: Missing = "error",
+    subgroups: Any = None,
     small_gap: float = 0.05,
     level: float = 0.95,
     random_state: int = 0,
@@ -264,8 +273,7 @@ def audit_model(
         rows is not computed, as for :func:`audit`.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
     sample_weight, units, y, pos_label, crossing, probes, reference, judge_from, missing
-    small_gap, level
-    random_state
+    subgroups, small_gap, level, random_state
         As for :func:`audit`.
 
     Returns
@@ -286,6 +294,7 @@ def audit_model(
         refuse_data(model, "audit_model(model, X, sensitive_features)")
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
     rows = rows_to_judge(model, X)
+    described_by = columns_to_search(subgroups, rows)
     given = open_input(rows, sensitive_features, sample_weight, y, units)
     given = as_chosen(given, missing, crossing)
     folds = FoldRule(_FOLDS, random_state)
@@ -327,6 +336,7 @@ def audit_model(
         reference=reference,
         thresholds=thresholds,
         random_state=random_state,
+        described_by=described_by,
     )
 
     def refit(fold: int, fit_to: GroupMoments) -> list[Any]:

@@ -85,6 +85,7 @@ class GroupResult:
     detectable_gap: float | None = None  # the gap that these rows show in 80 % of cases
     # The gap by the reading of the audit; each end is one-sided and holds for this group alone.
     bounds: Interval | None = None
+    p_worse: float | None = None  # of a group of ten units or more that is too small to be judged
     share_missing: float = 0.0  # of the group's values
 
 
@@ -234,6 +235,22 @@ class Provenance:
     n_complete: int | None = None  # rows without missing values; None: all are
 
 
+@dataclass(frozen=True)
+class Subgroup:
+    """The subgroup whose error is worst."""
+
+    conditions: tuple[str, ...]  # such as ("sex = f", "age above 46")
+    columns: tuple[str, ...]
+    n: int  # units with a row inside
+    share: float  # their share of all units
+    error: float  # mean error of its units
+    gap: float  # how much larger that is than the mean error of all others
+    p: float  # how often chance alone finds one as bad
+    honest_gap: Interval | None  # of what half of the units show, in the other half
+    n_searched: int  # how many subgroups were looked at
+    by_feature: bool  # whether a feature describes it: extreme values are hard to describe
+
+
 @dataclass(frozen=True, repr=False)
 class _Result:
     """The fields and methods that both kinds of audit have."""
@@ -248,6 +265,7 @@ class _Result:
     leakage: Leakage | None  # None unless two groups are judged
     selected: Selection | None  # who has the positive outcome in the data; None without y
     outcomes: Sequence[Outcomes] | None  # for the scores, PCA's and all features; None without y
+    subgroup: Subgroup | None  # the worst one that ``subgroups`` describe
 
     @property
     def n_components(self) -> int:

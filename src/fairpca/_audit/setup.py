@@ -20,13 +20,22 @@ class Setup:
     """Which groups are compared with which others, and how.
 
     ``by_share`` judges shares of each group's own variation. ``set_aside`` lists groups that the
-    fit did not compare. ``own`` holds the fields of the provenance that the folds do not know.
+    fit did not compare. Columns in ``described_by`` may describe subgroups. ``own`` holds the
+    fields of the provenance that the folds do not know.
     """
 
-    def __init__(self, folds: Folds, by_share: bool, set_aside: Sequence[Any], **own: Any) -> None:
+    def __init__(
+        self,
+        folds: Folds,
+        by_share: bool,
+        set_aside: Sequence[Any],
+        described_by: Any = None,
+        **own: Any,
+    ) -> None:
         self.folds = folds
         self.by_share = by_share
         self.set_aside = set_aside
+        self.described_by = described_by
         self.people = folds if isinstance(folds, People) else None
         sizes = folds.moments.n_units
         partitions = folds.moments.partitions
@@ -50,6 +59,8 @@ class Setup:
         enough = sizes >= least
         others_enough = self.others @ sizes >= least
         self.judged = np.asarray(enough & others_enough)
+        #: Groups without an interval that can be compared nevertheless.
+        self.too_small = np.asarray((sizes >= _NEVER_BELOW) & ~enough & others_enough)
         self.n_judged = max(int(self.judged.sum()), 1)
         # Two groups are one comparison, seen from both sides.
         self.n_gaps = 1 if len(folds.labels) == 2 else self.n_judged

@@ -87,6 +87,8 @@ class Verdict:
     # Groups whose gap is shown, but overturned by a reading; they are not among ``worse``.
     depending: Sequence[Any] = ()
     better: Sequence[Any] = ()  # judged groups reliably better off
+    # Groups too small for an interval that are worse off beyond chance, by a permutation test.
+    small_worse: Sequence[Any] = ()
     remedy: Remedy = Remedy.NOT_TRIED
     gainers: Sequence[Any] = ()  # judged groups whose error the alternative reliably lowers
     payers: Sequence[Any] = ()  # judged groups whose error it reliably raises
@@ -107,6 +109,7 @@ class Facts:
     worse: Sequence[Any]  # judged groups reliably worse off by every reading, worst first
     depending: Sequence[Any]  # those whose gap a reading overturns
     better: Sequence[Any]
+    small_worse: Sequence[Any]
     gain: Gain | None
     reference: Any
     nothing_compressed: bool
@@ -133,7 +136,8 @@ class Facts:
     @property
     def others_are_worse_off_together(self) -> bool:
         """Whether all that is reliable is that a group is far ahead of the others together."""
-        if self.worse or self.depending or not self.better or self.reference is not None:
+        known = self.worse or self.depending or self.small_worse
+        if known or not self.better or self.reference is not None:
             return False
         ahead = (1 + self.gaps[self.best].value) * (1 + self.thresholds.small_gap)
         return ahead < 1  # the gap of the others is not small
@@ -196,7 +200,10 @@ def decide(
     outside: float | None = None,  # share of the rows unlike those that a model was fitted to
 ) -> Verdict:
     """The verdict from the figures of the groups."""
-    changes = {} if gain is None else _changes(groups, thresholds)
+    small_worse = _small_worse(groups, thresholds)
+    changes: dict[str, Any] = {"small_worse": small_worse}
+    if gain is not None:
+        changes |= _changes(groups, thresholds)
     gaps = gaps_of(groups, by_share)
     shown = shown_in(gaps)
     overturned = {reading.group for reading in readings if reading.overturns}
@@ -209,6 +216,7 @@ def decide(
         worse=worse,
         depending=[label for label in shown if label in overturned],
         better=[label for label, gap in gaps.items() if gap.direction < 0],
+        small_worse=small_worse,
         gain=gain,
         reference=reference,
         nothing_compressed=nothing_compressed,
@@ -255,6 +263,13 @@ def _cannot_judge(reason: Reason, facts: Facts, by_share: bool, changes: dict[st
         by_share=by_share,
         **changes,
     )
+
+
+def _small_worse(groups: Sequence[GroupResult], thresholds: Thresholds) -> list[Any]:
+    """Groups without an interval that are worse off; one-sided, for all of them at once."""
+    tested = {row.label: row.p_worse for row in groups if row.p_worse is not None}
+    limit = (1 - thresholds.level) / 2 / max(len(tested), 1)
+    return [label for label, p in tested.items() if p <= limit]
 
 
 def _changes(groups: Sequence[GroupResult], thresholds: Thresholds) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
         before, after, shown = row.baseline, row.alternative, row.n > 1  # not those of one person
         note = ""
         if not row.judged:
-            note = "too few to judge" if row.n < least else "not judged"
+            note = f"fewer than {least}: no interval" if row.n < least else "not judged"
         elif row.label == audit.provenance.reference:
             note = "the reference, against all others"
         gap = cell(*before.read(verdict.by_share))

@@ -25,6 +25,8 @@ from fairpca.report.text import counted, difference, figure, in_a_row, percent, 
 
 #: How many groups or columns a sentence names before it counts the others.
 _MOST_NAMED, _IN_TABLE = 3, "more groups (see the table)"
+#: A subgroup that chance finds as bad more often than this is not named.
+_CHANCE = 0.05
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,27 @@ class Said:
 def say(audit: AnyAudit) -> Said:
     """The verdict on an audit, in words: who is described worse, and who is selected less."""
     said = _say(audit)
+    small = _small_groups(audit)
     less, to_do = _selected_less(audit)
-    return replace(said, headline=f"{said.headline}{less}", to_do=f"{said.to_do}{to_do}")
+    headline = f"{said.headline}{small}{less}"
+    return replace(said, headline=headline, to_do=f"{said.to_do}{to_do}")
+
+
+def _small_groups(audit: AnyAudit) -> str:
+    """A sentence, after a blank, on groups worse off that are too small for an interval."""
+    names = quoted_names(audit)
+    found = []
+    for label in audit.verdict.small_worse:
+        row = audit.group(label)
+        _, gap = row.baseline.read(audit.verdict.by_share)
+        found.append(
+            f"{names[label]} {percent(gap)} ({counted(row.n, 'row')}, p = {row.p_worse:.2g})"
+        )
+    if not found:
+        return ""
+    least = audit.provenance.thresholds.judge_from
+    listed = in_a_row(found, _MOST_NAMED, _IN_TABLE)
+    return f" Worse off beyond chance, though fewer than {least} give no interval: {listed}."
 
 
 def _say(audit: AnyAudit) -> Said:
@@ -329,6 +350,25 @@ def _read_otherwise(reading: GapReading) -> tuple[str, str, str]:
             "values wrong?",
         ),
     }[reading.name]
+
+
+def about_subgroup(audit: AnyAudit) -> list[str]:
+    """What was found among the subgroups that nobody named, if they were searched."""
+    found = audit.subgroup
+    if found is None:
+        return []
+    searched = f"Of {found.n_searched:,} subgroups described by one or two columns"
+    if found.p > _CHANCE:
+        return [f"{searched}, none is described worse than all others beyond chance."]
+    who = " and ".join(found.conditions)
+    said = f"{searched}, “{who}” is described worst: {difference(found.gap)} than all others"
+    said += f" ({percent(found.share)} of the rows; by chance in {percent(found.p)} of cases)"
+    if found.honest_gap is not None:
+        ends = percent_range(found.honest_gap.low, found.honest_gap.high)
+        said += f"; what half of the rows lead to is {ends} in the other half"
+    if found.by_feature:
+        said += "; it is described by a feature, and extreme values are hard to describe"
+    return [f"{said}."]
 
 
 def about_readings(audit: AnyAudit) -> list[str]:
