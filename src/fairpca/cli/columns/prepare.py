@@ -18,7 +18,16 @@ from numpy.typing import NDArray
 from fairpca._blas import single_threaded_blas
 from fairpca._input.checks import MOST_GROUPS
 from fairpca._input.folds import FoldRule
-from fairpca._input.labels import CodedLabels, cell_text, cross_cells, label_vector, sort_labels
+from fairpca._input.labels import (
+    CodedLabels,
+    Groups,
+    cell_text,
+    cross_cells,
+    encode_groups,
+    label_vector,
+    margins_of,
+    sort_labels,
+)
 from fairpca._input.rows import ColumnRows
 from fairpca._input.stream import Input, Stream
 from fairpca._moments.group_moments import GroupMoments, moments_of_stream
@@ -82,6 +91,7 @@ class Block(NamedTuple):
     rows: ColumnRows
     codes: NDArray[Any]  # the group of every row of the batch, -1 for none
     labels: Sequence[Any]  # the names of the groups
+    margins: dict[Any, dict[str, str]]  # of crossed groups: the group in each column; see Groups
     weights: NDArray[Any] | None
     target: CodedLabels | None
     units: Any
@@ -91,9 +101,10 @@ class Block(NamedTuple):
     missing: dict[str, Mask]  # by column, which rows of the batch lack its value
 
     @property
-    def groups(self) -> CodedLabels:
+    def groups(self) -> Groups:
         """The groups of the rows that are used."""
-        return CodedLabels(self.codes[self.complete], self.labels)
+        coded = CodedLabels(self.codes[self.complete], self.labels)
+        return encode_groups(coded, self.rows.n_rows)._replace(margins=self.margins)
 
     def by_group(self, which: Mask) -> dict[Any, int]:
         """How many rows of each group are among these."""
@@ -137,7 +148,13 @@ def decode(batch: Any, roles: Roles) -> Block:
         target = CodedLabels(target.codes[complete], target.labels) if target else None
     rows = ColumnRows(features, roles.feature_names)
     named = [None if own is None else cell_text(_plain(own), roles.groups) for own in labels]
-    return Block(rows, codes, named, weights, target, units, hashes, kept, complete, missing)
+    margins = {}
+    if len(roles.groups) > 1:
+        cells = zip(named, labels, strict=True)
+        margins = {text: margins_of(cell, roles.groups) for text, cell in cells if cell}
+    return Block(
+        rows, codes, named, margins, weights, target, units, hashes, kept, complete, missing
+    )
 
 
 def _gaps(name: str, column: Array) -> Mask:
@@ -291,6 +308,15 @@ class Prepared:
     target: Labels | None
     sample_weight: NDArray[Any] | None
     units: Any
+    margins: dict[Any, dict[str, str]]  # of crossed groups, if each column is to count alone
+
+    @property
+    def groups(self) -> Any:
+        """The groups of the rows, as a fit takes them."""
+        if self.sensitive_features is None or not self.margins:
+            return self.sensitive_features
+        coded = encode_groups(self.sensitive_features, len(self.sensitive_features))
+        return coded._replace(margins=self.margins)
 
     @property
     def streamed(self) -> bool:
@@ -305,14 +331,16 @@ class _Rows(Stream):
     kept: list[Block] = field(default_factory=list)
     hashes: list[NDArray[Any]] = field(default_factory=list)
     record: Record = field(default_factory=Record)
+    margins: dict[Any, dict[str, str]] = field(default_factory=dict)
     rows_up_to: float = _MOST_BYTES_IN_MEMORY
 
     def batches(self) -> Iterator[Input]:  # type: ignore[override]
         """The rows, in batches of limited size."""
         room = self.rows_up_to
         for block in self.source:
-            if len(self.record.used) > MOST_GROUPS:
-                raise _many_groups(self.record, self.sensitive_features)
+            if not self.crossing:
+                self.margins.update(block.margins)
+            self.refuse_many()
             room -= 8 * block.rows.n_rows * block.rows.n_features
             if room >= 0:
                 self.kept.append(block)
@@ -327,14 +355,20 @@ class _Rows(Stream):
                     block.weights,
                     units=block.units,
                     may_miss=self.may_miss,
+                    crossing=self.crossing,
                 )
 
-
-def _many_groups(record: Record, columns: Sequence[str]) -> TableError:
-    some = first_names(sorted(map(str, record.used))[:6])
-    fact = f"{' & '.join(columns)!r} holds more than {MOST_GROUPS} groups ({some})"
-    advice = "make bands in a query, SELECT *, floor(age / 10) * 10 AS band, join groups "
-    return TableError("many_groups", fact, advice + "with CASE, or choose another column")
+    def refuse_many(self) -> None:
+        """Refuse too many groups before their moments fill the memory."""
+        names = {*self.record.used}
+        if self.margins:
+            names = {name for own in self.margins.values() for name in own.values()}
+        if len(names) > MOST_GROUPS:
+            columns = " & ".join(self.sensitive_features)
+            some = first_names(sorted(map(str, names))[:6])
+            fact = f"{columns!r} holds more than {MOST_GROUPS} groups ({some})"
+            advice = "make bands in a query, SELECT *, floor(age / 10) * 10 AS band, join groups "
+            raise TableError("many_groups", fact, advice + "with CASE, or choose another column")
 
 
 def prepare(
@@ -347,6 +381,7 @@ def prepare(
     whole: bool = True,
     rows_up_to: float = _MOST_BYTES_IN_MEMORY,
     folds: FoldRule | None = None,
+    crossing: bool = True,
     progress: Progress = silent,
     **columns: Any,
 ) -> Prepared:
@@ -384,7 +419,12 @@ def prepare(
     hashed = fine and roles.unit is None and not keep_duplicates
     blocks = blocks_of(table, roles, record, partial(progress, "reading"), hashed)
     rows = _Rows(
-        blocks, roles.groups, may_miss=missing == "available", record=record, rows_up_to=rows_up_to
+        blocks,
+        roles.groups,
+        may_miss=missing == "available",
+        crossing=crossing or len(roles.groups) < 2,
+        record=record,
+        rows_up_to=rows_up_to,
     )
     moments = moments_of_stream(rows, folds)
     moments.n_dropped = record.n_dropped
@@ -396,7 +436,7 @@ def prepare(
         raise TableError("one_group", fact, "choose another column")
     refuse_repeats(table, rows.hashes)
     record.twin_labels = column_roles.twin_labels(record.used)
-    return Prepared(table, roles, record, moments, *_joined(roles, rows.kept))
+    return Prepared(table, roles, record, moments, *_joined(roles, rows.kept), rows.margins)
 
 
 def _refuse_lost(table: Table, roles: Roles, record: Record, moments: GroupMoments) -> None:
@@ -407,7 +447,9 @@ def _refuse_lost(table: Table, roles: Roles, record: Record, moments: GroupMomen
         what = f"every row of {first_names(lost)}" if lost else "more than half of the rows"
         raise error.at(f"{what} would be left out")
     weights = dict(zip(moments.groups.tolist(), moments.weights.tolist(), strict=True))
-    weightless = [label for label in sort_labels([*record.used]) if not weights.get(label)]
+    if record.used.keys() & weights.keys():  # otherwise they are those of each column
+        weights = dict.fromkeys(record.used, 0.0) | weights
+    weightless = [label for label in sort_labels([*weights]) if not weights[label]]
     if not weights:
         raise column_roles.no_rows(table.name, record.n_dropped)
     if weightless:
