@@ -233,7 +233,7 @@ def test_weights_groups_and_targets(people, tmp_path):
     assert names == [f"sex = {sex}, ward = {ward}" for sex, ward in pairs]
     target = ["-g", "sex", "--target", "passed", "--drop", "ward,weight", "-r", "2"]
     done = run("report", data, *target, cwd=tmp_path)
-    assert "percentage points" in done.stdout
+    assert "selected (“1”)" in done.stdout
     assert "What a classifier makes of it" in (tmp_path / "report.html").read_text("utf-8")
     found = numbers(
         "audit", data, "-g", "passed", "--drop", "sex,ward,weight", "-r", "2", cwd=tmp_path

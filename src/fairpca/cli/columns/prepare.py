@@ -436,7 +436,10 @@ def prepare(
         raise TableError("one_group", fact, "choose another column")
     refuse_repeats(table, rows.hashes)
     record.twin_labels = column_roles.twin_labels(record.used)
-    return Prepared(table, roles, record, moments, *_joined(roles, rows.kept), rows.margins)
+    data, groups, target, weights, units = _joined(roles, rows.kept)
+    return Prepared(
+        table, roles, record, moments, data, groups, target, weights, units, rows.margins
+    )
 
 
 def _refuse_lost(table: Table, roles: Roles, record: Record, moments: GroupMoments) -> None:
@@ -474,6 +477,6 @@ def _joined(roles: Roles, blocks: Sequence[Block]) -> tuple[Any, ...]:
     )
 
 
-def _spread(parts: Sequence[CodedLabels | None]) -> Labels:
+def _spread(parts: Sequence[CodedLabels | Groups | None]) -> Labels:
     """The label of each row."""
     return label_vector([p.labels[code] for p in parts if p for code in p.codes.tolist()])
