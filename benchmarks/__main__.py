@@ -24,6 +24,7 @@ from benchmarks import (
     methods,
     outcomes,
     prefixes,
+    readings,
     scale,
     welfare,
 )
@@ -40,6 +41,7 @@ def main() -> None:
         welfare,
         methods,
         prefixes,
+        readings,
         gaps,
         gates,
         growth,

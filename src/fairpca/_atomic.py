@@ -3,8 +3,10 @@
 import errno
 import os
 import secrets
+import shutil
 import stat
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +14,15 @@ from typing import IO
 
 #: A file or folder; ``-`` is standard input or output.
 FileName = str | os.PathLike[str]
+
+#: How the names of the temporary folders of this process begin.
+TEMPORARY = f"fairpca-{secrets.token_hex(4)}-"
+
+
+def remove_temporary_folders() -> None:
+    """Remove what an interrupt may have left, which can come before an end is registered."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{TEMPORARY}*"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -42,8 +53,10 @@ def replacing(path: FileName, reads: Iterable[FileName] = ()) -> Iterator[Path]:
         temporary.replace(target)
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        if full or error.filename == str(temporary):
+        if error.filename == str(temporary) or (full and error.filename is None):
             error.filename = os.fspath(path)  # the file that the user knows
+        if not error.filename and str(temporary) in str(error):  # an error of Arrow
+            raise OSError(str(error).replace(str(temporary), os.fspath(path))) from error
         raise
     finally:
         temporary.unlink(missing_ok=True)

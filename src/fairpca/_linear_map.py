@@ -16,6 +16,7 @@ put factors between them. For a choice of columns ``E`` picks them and ``D`` reb
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -26,7 +27,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca._input.checks import check_feature_names
-from fairpca._input.rows import as_rows, dense, dense_blocks, refuse_non_finite
+from fairpca._input.folds import FoldRule
+from fairpca._input.rows import as_rows, dense, dense_blocks, refuse_unusable_numbers
+from fairpca._input.stream import Input, Stream, in_memory
+from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.tolerances import EPS, MEAN_NOISE
 from fairpca._typing import Array, Codes
 
@@ -106,10 +110,11 @@ class LinearMap:
         errors = np.empty(rows.n_rows)
         distances = np.empty(rows.n_rows)
         for place, block in dense_blocks(rows):
-            Z = (block - self.mean) / self.units
-            if not np.isfinite(Z).all():
-                refuse_non_finite(rows)
-            np.einsum("ij,ij->i", Z, Z, out=distances[place])
+            with np.errstate(over="ignore", invalid="ignore"):
+                Z = (block - self.mean) / self.units
+                np.einsum("ij,ij->i", Z, Z, out=distances[place])
+            if not np.isfinite(distances[place]).all():
+                refuse_unusable_numbers(rows)
             near = np.flatnonzero(distances[place] <= rounding @ rounding)
             at_mean = near[(np.abs(Z[near]) <= rounding).all(axis=1)]
             distances[place][at_mean] = 0.0
@@ -136,15 +141,39 @@ class FittedMap(NamedTuple):
         for step in self.before:
             X = step.transform(X)
         rows = as_rows(X)
+        self.check(rows.n_features, rows.feature_names, method)
+        return X
+
+    def moments(self, given: Input, method: str, folds: FoldRule | None = None) -> GroupMoments:
+        """Moments of rows as they arrive at the map; those of a stream arrive batch by batch."""
+        moments = GroupMoments()
+        if in_memory(given.X):
+            return moments.add(given._replace(X=self.arriving(given.X, method)), folds)
+        if not self.before:
+            moments.add(given, folds)
+        elif isinstance(given.X, Stream):
+            with closing(given.X.batches()) as batches:
+                for batch in batches:
+                    arriving = self.arriving(batch.X.as_table(), method)
+                    moments.add(batch._replace(X=arriving), folds)
+        else:
+            raise TypeError(
+                f"{method} takes a Dask collection with a projection, not with a pipeline; pass "
+                "the projection alone, or X.compute()."
+            )
+        self.check(moments.n_features, moments.feature_names, method)
+        return moments
+
+    def check(self, n_features: int, feature_names: list[str] | None, method: str) -> None:
+        """Refuse other columns than those of the fit."""
         names = getattr(self.estimator, "feature_names_in_", None)
-        check_feature_names(names, rows.feature_names, method)
+        check_feature_names(names, feature_names, method)
         known = len(self.map.mean)
-        if rows.n_features != known:
+        if n_features != known:
             raise ValueError(
-                f"X has {rows.n_features} features, but {type(self.estimator).__name__} was fitted "
+                f"X has {n_features} features, but {type(self.estimator).__name__} was fitted "
                 f"to {known}; pass the same columns as for fit."
             )
-        return X
 
 
 def fitted_map(model: Any) -> FittedMap:
@@ -161,23 +190,50 @@ def map_of(estimator: Any) -> LinearMap:
     if hasattr(estimator, "rebuild_map_"):
         return columns_map(estimator, estimator.columns_, estimator.rebuild_map_)
     components = getattr(estimator, "components_", None)
-    mean = getattr(estimator, "mean_", None)
-    if components is not None and isinstance(estimator, TruncatedSVD):  # it does not centre
-        mean = np.zeros(components.shape[1])
+    mean = _mean_of(estimator)
     if components is None or mean is None:
         refuse_unfitted(estimator)
         raise TypeError(
             f"{type(estimator).__name__} has no components_ and mean_; pass a fitted linear "
             "projection such as FairPCA or sklearn.decomposition.PCA, or a pipeline with one."
         )
-    components = np.asarray(components, dtype=np.float64)
-    departure = np.abs(components @ components.T - np.eye(len(components))).max(initial=0.0)
+    departure = _departure(components)
     if departure > _ORTHONORMAL:
         raise ValueError(
             f"the components_ of {type(estimator).__name__} are not orthonormal (off by "
             f"{departure:.2g}), so they define no orthogonal projection; pass FairPCA or PCA."
         )
+    return projection_map(estimator, mean)
+
+
+def has_map(estimator: Any) -> bool:
+    """Whether a fitted estimator is an orthogonal projection, or keeps columns."""
+    if hasattr(estimator, "rebuild_map_"):
+        return True
+    components = getattr(estimator, "components_", None)
+    if components is None or _mean_of(estimator) is None:
+        return False
+    return _departure(components) <= _ORTHONORMAL
+
+
+def _mean_of(estimator: Any) -> Array | None:
+    """The point at which the scores of an estimator with components are zero."""
+    if isinstance(estimator, TruncatedSVD) and hasattr(estimator, "components_"):
+        return np.zeros(estimator.components_.shape[1])
+    return getattr(estimator, "mean_", None)
+
+
+def _departure(components: Any) -> float:
+    """How far rows are from being orthonormal."""
+    rows = np.asarray(components, np.float64)
+    return float(np.abs(rows @ rows.T - np.eye(len(rows))).max(initial=0.0))
+
+
+def projection_map(estimator: Any, mean: Array | None = None) -> LinearMap:
+    """The map of an estimator with orthonormal ``components_``, by default about its ``mean_``."""
+    mean = estimator.mean_ if mean is None else mean
     units = getattr(estimator, "scale_", None)
+    components = np.asarray(estimator.components_, np.float64)
     return LinearMap.projection(components, mean, units, _spread(estimator))
 
 

@@ -136,6 +136,7 @@ def tradeoff_path(
     relative_errors: bool = False,
     min_group_size: int = 1,
     small_groups: SmallGroups = "error",
+    crossing: bool = True,
     missing: Missing = "error",
     tol: float = 1e-6,
     cv: Any = None,
@@ -159,7 +160,7 @@ def tradeoff_path(
         point, and each mark, is then the best one within this limit.
     sample_weight, units : array-like of shape (n_samples,), optional
         As for :meth:`FairPCACV.fit`.
-    standardize, relative_errors, min_group_size, small_groups, missing, tol
+    standardize, relative_errors, min_group_size, small_groups, crossing, missing, tol
         As in :class:`FairPCA`.
     cv, random_state
         As in :class:`FairPCACV`, to judge the points by held-out rows as well.
@@ -184,6 +185,7 @@ def tradeoff_path(
         "relative_errors": relative_errors,
         "min_group_size": min_group_size,
         "small_groups": small_groups,
+        "crossing": crossing,
         "missing": missing,
         "max_group_increase": max_group_increase,
         "tol": tol,

@@ -5,14 +5,26 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.decomposition import PCA, IncrementalPCA, KernelPCA, TruncatedSVD
+from sklearn.base import clone
+from sklearn.cross_decomposition import PLSRegression
+from sklearn.decomposition import (
+    NMF,
+    PCA,
+    FactorAnalysis,
+    FastICA,
+    IncrementalPCA,
+    KernelPCA,
+    TruncatedSVD,
+)
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.manifold import Isomap
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
-from fairpca import FairColumns, FairPCA, audit_model
+from fairpca import FairColumns, FairPCA, audit, audit_model
 from fairpca.metrics import group_reconstruction_errors
 
 SPREADS = {"few": np.array([1, 1, 2.5, 2, 0.5]), "many": np.array([3, 2.5, 1, 1, 0.5])}
@@ -133,8 +145,15 @@ def test_what_cannot_be_judged_is_refused():
     X, groups = people()
     with pytest.raises(TypeError, match="sensitive_features is missing"):
         audit_model(PCA(2).fit(X), X)
-    with pytest.raises(TypeError, match="KernelPCA has no components_ and mean_"):
+    with pytest.raises(NotFittedError, match="fit_inverse_transform"):
         audit_model(KernelPCA(2).fit(X[:50]), X, groups)
+    with pytest.raises(TypeError, match=r"Isomap has no inverse_transform.*\(encode, decode\)"):
+        audit_model(Isomap(n_components=2).fit(X[:50]), X, groups)
+    with pytest.raises(TypeError, match="the pair holds X already"):
+        audit_model((X, X), X, groups)
+    for rebuilt, said in ((X[:, :3], "shape"), (np.full(X.shape, np.nan), "NaN")):
+        with pytest.raises(ValueError, match=said):
+            audit_model((X, rebuilt), sensitive_features=groups)
     with pytest.raises((TypeError, ValueError), match="not fitted"):
         audit_model(PCA(2), X, groups)
     with pytest.raises(ValueError, match="same columns"):
@@ -146,3 +165,92 @@ def test_a_model_that_standardises_is_said_to():
     for standardize in (False, True):
         model = FairPCA(2, standardize=standardize).fit(X, sensitive_features=groups)
         assert audit_model(model, X, groups).provenance.standardized == standardize
+
+
+ANYBODYS = {
+    "KernelPCA": KernelPCA(2, kernel="rbf", fit_inverse_transform=True),
+    "FastICA": FastICA(2, random_state=0),
+    "PLS": PLSRegression(2, scale=False),
+    "NMF": make_pipeline(MinMaxScaler(clip=True), NMF(2, max_iter=2000)),
+}
+
+
+@pytest.mark.parametrize("name", ANYBODYS)
+def test_anybodys_model_is_judged_by_what_it_rebuilds(name):
+    X, _groups = people((60, 140))
+    new, groups = people((60, 140), seed=1)
+    model = clone(ANYBODYS[name]).fit(X, X[:, 0])
+    scaler, step = (model[0], model[-1]) if name == "NMF" else (FunctionTransformer(), model)
+    seen = scaler.transform(new)
+    rebuilt = step.inverse_transform(step.transform(seen))
+    squares = (seen - rebuilt) ** 2
+    result = audit_model(model, new, groups, y=new[:, 0] > 0)
+    for g, row in enumerate(result.groups):
+        own = squares[groups == row.label]
+        assert row.baseline.error == pytest.approx(own.sum(axis=1).mean())
+        assert result.column_errors[g] == pytest.approx(own.mean(axis=0))
+    assert result.n_components == 2
+    assert result.loadings is None
+    assert result.outside is None
+    assert len(result.outcomes) == 3
+    pair = audit_model((seen, rebuilt), sensitive_features=groups)
+    assert pair.groups[0].baseline == result.groups[0].baseline
+    functions = (step.transform, step.inverse_transform)
+    assert audit_model(functions, seen, groups).groups == result.groups
+
+
+def test_a_pair_says_what_the_model_does():
+    X, groups = people()
+    weights = np.random.default_rng(0).integers(0, 3, len(X))
+    model = PCA(2).fit(X)
+    data = {"sensitive_features": groups, "sample_weight": weights}
+    rebuilt = model.inverse_transform(model.transform(X))
+    expected = audit_model(model, X, **data)
+    for table in (X, pd.DataFrame(X)):
+        result = audit_model((table, rebuilt), **data)
+        # PCA loses as much with two components as this model.
+        assert result.n_components == 2
+        assert result.verdict.gap == pytest.approx(expected.verdict.gap)
+        assert result.column_errors == pytest.approx(expected.column_errors)
+        assert result.group("few").change == pytest.approx(expected.group("few").change)
+    nothing = audit_model((X, X.copy()), sensitive_features=groups)
+    assert nothing.verdict.reason.name == "NOTHING_COMPRESSED"
+
+
+def test_scores_alone_are_rebuilt_without_the_rows_that_judge():
+    X, groups = people((600, 1200))
+    whole = PCA(2, whiten=True).fit(X)
+    expected = audit_model(whole, X, groups)
+    for model in (
+        make_union(PCA(1), FunctionTransformer(lambda X: whole.transform(X)[:, 1:])),
+        make_union(FastICA(2, random_state=0)),
+    ):
+        result = audit_model(model.fit(X), X, groups)
+        for row, other in zip(result.groups, expected.groups, strict=True):
+            # Scores of PCA span what PCA spans; they are rebuilt by nine tenths of the rows.
+            assert row.baseline.error == pytest.approx(other.baseline.error, rel=0.01)
+        assert result.overall.error > expected.overall.error
+    factors = FactorAnalysis(2).fit(X)
+    rebuilt = LinearRegression().fit(factors.transform(X), X).predict(factors.transform(X))
+    result = audit_model(factors, X, groups)
+    assert result.overall.error == pytest.approx(((X - rebuilt) ** 2).sum(axis=1).mean(), rel=0.01)
+
+
+def test_a_model_with_a_gap_for_one_group_only_is_found_and_a_fair_one_passes():
+    X, groups = people()
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=X.shape) * np.array([1.0, 2.0])[(groups == "few").astype(int)][:, None]
+    harm = audit_model((X, X + noise), sensitive_features=groups)
+    assert (harm.verdict.case.name, harm.verdict.group) == ("GAP", "few")
+    assert harm.verdict.gap.value == pytest.approx(3, rel=0.2)
+    even = audit_model((X, X + rng.normal(size=X.shape)), sensitive_features=groups)
+    assert even.verdict.case.name == "NO_GAP"
+
+
+def test_columns_named_by_integers():
+    X, groups = people((60, 140))
+    pipeline = make_pipeline(StandardScaler(), PCA(2))
+    result = audit(pipeline, pd.DataFrame(X), groups, ranks=[2], n_points=2)
+    assert list(result.provenance.feature_names) == ["x0", "x1", "x2", "x3", "x4"]
+    expected = audit(pipeline, X, groups, ranks=[2], n_points=2)
+    assert result.verdict.gap == pytest.approx(expected.verdict.gap)

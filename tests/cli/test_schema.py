@@ -21,7 +21,7 @@ DATA = ["-g", "sex", "--features", "x0,x1,x2", "-r", "1", "--json", "-"]
         (["--fail-above", "0", "--fail-on", "gap"], None),
         (["--fail-above", "0.1"], 1),
         (["--judge-from", "400", "--fail-above", "0.1"], 3),
-        (["--with-rows", "--relative_errors"], 0),
+        (["--with-rows", "--relative-errors"], 0),
     ],
     ids=["plain", "gate", "gap", "too few", "rows"],
 )
@@ -45,7 +45,7 @@ def test_every_case_of_the_verdict(case):
 
 
 def test_the_figures_of_columns(people, tmp_path):
-    data = ["-g", "sex", "--features", "x0,x1,x2", "-r", "1", "--json"]
+    data = ["-g", "sex", "--features", "x0,x1,x2", "-r", "1", "--json", "-"]
     found = json.loads(run("columns", people / "gap.csv", *data, cwd=tmp_path).stdout)
     jsonschema.validate(found, SCHEMA, jsonschema.Draft202012Validator)
     assert len(found["kept"]["fair"]) == len(found["kept"]["usual"]) == 1

@@ -10,7 +10,7 @@ from helpers.inside import (
     CrossFit,
     FairProblem,
     LeaveOut,
-    leading,
+    lapack,
     path_of,
     settle_small_groups,
     solve,
@@ -72,7 +72,7 @@ def test_single_precision_moves_held_out_errors_by_next_to_nothing(monkeypatch, 
     X[:, 0] *= largest
     problem = FairProblem(constraint="efficient")
     found = cross_fit(X, g, np.arange(450) % 3, problem, 20).at(STOPS).held_out
-    monkeypatch.setattr(leading, "_in_single_precision", lambda M, rank: None)
+    monkeypatch.setattr(lapack, "_in_single_precision", lambda M, rank: None)
     exact = cross_fit(X, g, np.arange(450) % 3, problem, 20).at(STOPS).held_out
     moved = np.abs(found.totals.group_errors / exact.totals.group_errors - 1)
     assert moved.max() < 2e-6

@@ -1,11 +1,11 @@
 """An estimator that is no projection gets learning, streams, small groups and files for nothing."""
 
-from __future__ import annotations
+from typing import Annotated
 
 import numpy as np
 import pytest
 from helpers.data import make_groups
-from helpers.inside import GroupEstimator
+from helpers.inside import GroupEstimator, numbers
 from sklearn.exceptions import NotFittedError
 
 import fairpca
@@ -17,7 +17,7 @@ pl = pytest.importorskip("polars")
 class MeanDifferences(GroupEstimator):
     """How far each group's mean is from that of all rows."""
 
-    _saved_shapes = {**GroupEstimator._saved_shapes, "differences_": "kd"}  # noqa: RUF012
+    differences_: Annotated[np.ndarray, numbers("kd")]
 
     def __init__(self, *, standardize=False, min_group_size=1, small_groups="error"):
         self.standardize = standardize

@@ -82,6 +82,34 @@ def test_covariance_without_an_inverse_is_said_to_be_so(n_components):
     np.testing.assert_allclose(fair.inverse_transform(scores), flat, atol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("rows", "r"),
+    [
+        (X, 3),
+        (X * 1e-12, 3),
+        (X * 1e12, 6),
+        (X * 1e-20, 3),  # deviations below the rounding of 1
+        (X * [1, 1, 1, 0, 0, 0], 4),  # a score without variance
+        (np.hstack([X, X]) + 1e3, 7),
+    ],
+)
+@pytest.mark.parametrize("standardize", [False, True])
+def test_whitened_scores_of_scikit_learn_are_ours_or_refused(rows, r, standardize):
+    fair = FairPCA(r, whiten=True, standardize=standardize)
+    fair = fair.fit(rows, sensitive_features=GROUPS)
+    deviations = np.sqrt(fair.explained_variance_)
+    if deviations.min() > 1e-6 * deviations.max() and deviations.min() > 1e-15:
+        theirs = fair.to_sklearn()
+        scores = theirs.transform(rows)
+        np.testing.assert_allclose(scores, fair.transform(rows), atol=1e-8)
+        np.testing.assert_allclose(
+            theirs.inverse_transform(scores), fair.inverse_transform(scores), rtol=1e-9
+        )
+    else:
+        with pytest.raises(ValueError, match="cannot whiten score"):
+            fair.to_sklearn()
+
+
 def test_whitening_reaches_every_way_out(tmp_path):
     pytest.importorskip("safetensors")
     pytest.importorskip("pyarrow")

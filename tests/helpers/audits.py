@@ -18,6 +18,7 @@ from fairpca._audit.record import (
     Budget,
     DecidingColumn,
     Fit,
+    GapReading,
     GroupFigures,
     GroupResult,
     Interval,
@@ -83,7 +84,7 @@ OLD = made_group("75 and older", 480, GAP, CHANGE)
 YOUNG = made_group("younger", 4011, (-0.25, -0.31, -0.17), (0.09, 0.07, 0.10))
 
 
-def made_audit(groups=(OLD, YOUNG), columns=(), small_gap=0.05, **how):
+def made_audit(groups=(OLD, YOUNG), columns=(), small_gap=0.05, readings=(), **how):
     """An audit of these groups; ``how`` goes to the decision."""
     rng, k = np.random.default_rng(0), len(groups)
     thresholds = Thresholds(small_gap=small_gap)
@@ -109,7 +110,7 @@ def made_audit(groups=(OLD, YOUNG), columns=(), small_gap=0.05, **how):
         pca_column_errors=np.outer(errors, parts),
         fair_column_errors=np.outer(fair, parts),
     )
-    verdict = decide(groups, columns, thresholds, **how)
+    verdict = decide(groups, columns, thresholds, readings=readings, **how)
     gaps = [Interval(0.1 * i, 0.1 * i - 0.05, 0.1 * i + 0.05) for i in (3, 2, 1)]
     ranks = RankCurve(np.array([1, 2, 3]), np.ones((3, k)), [labels[0]] * 3, gaps)
     n = sum(group.n for group in groups)
@@ -117,6 +118,7 @@ def made_audit(groups=(OLD, YOUNG), columns=(), small_gap=0.05, **how):
         verdict=verdict,
         groups=list(groups),
         overall=Overall(2.1, 2.2, Interval(0.05, 0.03, 0.06)),
+        readings=list(readings),
         columns=list(columns),
         left_out=[],
         provenance=Provenance(
@@ -159,6 +161,7 @@ def made_model_audit(groups=(OLD, YOUNG), on_rows_fitted_to=False, outside=None)
         verdict=audit.verdict,
         groups=audit.groups,
         overall=audit.overall,
+        readings=audit.readings,
         columns=audit.columns,
         left_out=audit.left_out,
         provenance=origin,

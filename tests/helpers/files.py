@@ -2,8 +2,8 @@
 
 from sklearn.utils import Bunch
 
-from fairpca._estimators.projection import encoder_of
 from fairpca._input.folds import FoldRule
+from fairpca._linear_map import map_of
 from fairpca.cli.columns.prepare import prepare
 from fairpca.cli.columns.roles import choose_roles
 from fairpca.cli.reader.read import open_table
@@ -50,5 +50,6 @@ def write_scores_of(model, data, output, *, keep=(), features=None, drop_missing
     table = open_table(data, **reading)
     roles, _ = choose_roles(table, features=features, keep=keep, drop_missing=drop_missing)
     names = model.get_feature_names_out().tolist()
-    write_scores(table, roles, output, names, encoder_of(model), model.mean_, progress=progress)
+    encoder = map_of(model).encode.T
+    write_scores(table, roles, output, names, encoder, model.mean_, progress=progress)
     return output

@@ -17,6 +17,7 @@ from fairpca._cv.stopping import choose, chosen_stop
 from fairpca._estimators import advice, base
 from fairpca._estimators.advice import warn_of_held_out
 from fairpca._estimators.base import GroupEstimator
+from fairpca._estimators.fitted import declared_by, numbers, record_of
 from fairpca._input import device, rows
 from fairpca._input.folds import FoldRule
 from fairpca._input.rows import FrameRows, as_rows
@@ -25,6 +26,7 @@ from fairpca._moments import accumulate, few_rows, implicit, operand
 from fairpca._moments.few_rows import FewRows
 from fairpca._moments.implicit import ImplicitMoments
 from fairpca._moments.operand import Complement, Operand
+from fairpca._moments.row_space import RowSpace
 from fairpca._moments.small_groups import settle_small_groups
 from fairpca._problems import linear
 from fairpca._problems.linear import least_error, least_maximum, least_spread
@@ -32,8 +34,9 @@ from fairpca._problems.problems import PLAIN_PCA, FairProblem, WelfareProblem, W
 from fairpca._problems.solution import Solution, best_and_worst
 from fairpca._problems.status import Status
 from fairpca._solvers import search_in_basis, solve
-from fairpca._solvers.eigenspaces import leading
-from fairpca._solvers.eigenspaces.dense import Eigenspaces, eigen, is_top, values_within
+from fairpca._solvers.eigenspaces import lapack
+from fairpca._solvers.eigenspaces.dense import Eigenspaces
+from fairpca._solvers.eigenspaces.lapack import eigen, is_top, values_within
 from fairpca._solvers.eigenspaces.many_features import GrowingBasis, LeadingBasis, ThinSpaces
 from fairpca._solvers.many_groups import descent, recovery, workspace
 from fairpca._solvers.many_groups.barrier import follow

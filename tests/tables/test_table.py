@@ -150,8 +150,8 @@ def test_crossed_labels_are_not_merged(data, tmp_path, monkeypatch):
     first, second = ["a & b", "x", "a", "x"], ["c", "y", "b & c", "y"]
     table = as_table(X[:4], first, other=second)
     pq.write_table(table, tmp_path / "d.parquet")
-    with pytest.raises(ValueError, match="both be called 'a & b & c'"):
-        moments_of(tmp_path / "d.parquet", sensitive_features=["sex", "other"])
+    moments = moments_of(tmp_path / "d.parquet", sensitive_features=["sex", "other"])
+    assert moments.groups.tolist() == ["a & b && c", "a && b & c", "x & y"]
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_whole_numbers_in_one_file_and_fractions_or_text_in_another(data, tmp_pa
     whole = np.round(X)
     columns = {f"x{j}": whole[:, j].astype(int) for j in range(4)}
     pq.write_table(pa.table({**columns, "sex": sex}), tmp_path / "a.parquet")
-    pq.write_table(as_table(X, sex), tmp_path / "b.parquet")
+    pq.write_table(as_table(X, sex).drop_columns("id"), tmp_path / "b.parquet")
     texts = {name: column.astype(str) for name, column in columns.items()}
     pq.write_table(pa.table({**texts, "sex": sex}), tmp_path / "c.parquet")
     moments = moments_of(tmp_path, sensitive_features="sex", features=list(columns))

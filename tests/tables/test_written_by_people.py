@@ -141,8 +141,8 @@ def test_numbers_as_people_write_them(texts, decimal, values, tmp_path):
 
 @pytest.mark.parametrize(
     "texts",
-    [["1,2345"], ["$5", "$6"], ["5 %", "6 %"], ["1,234 567"], ["a"], ["-"], ["1-2"], ["2020-01-01"],
-     ["$"], ["12 34"], ["0x1F"], ["1'234"]],
+    [["1,2345"], ["$5", "€6"], ["5 %", "6"], ["1,234 567"], ["a"], ["-"], ["1-2"], ["2020-01-01"],
+     ["$"], ["12 34"], ["0x1F"], ["1'23"]],
 )  # fmt: skip
 def test_what_is_no_number_is_left_out_as_text(texts, tmp_path):
     assert values_of([*texts, *texts], tmp_path, decimal=".") is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -35,6 +35,14 @@ class Crossed(NamedTuple):
     rows: Codes  # positions of the held-out rows; empty without rows in memory
     errors: Array  # squared errors of these rows, of shape (2, n)
     distances: Array  # squared distances of these rows from the mean
+    part_of_rows: Codes  # the part of a fold that each of these rows belongs to
+
+    def by_part(self, people: People, errors: Array, distances: Array) -> HeldOut:
+        """The sums by part of other errors of the same rows."""
+        figures = [errors, distances, np.ones(len(errors))]
+        n_parts = len(self.parts.errors)
+        sums = _summed(people, self.rows, self.part_of_rows, n_parts, figures)
+        return HeldOut(sums[:, :1], sums[:, 2], sums[:, 1], self.parts.odds)
 
 
 def crossed(folds: Folds, refit: Refit, refit_share: float, progress: Progress) -> Crossed:
@@ -45,10 +53,11 @@ def crossed(folds: Folds, refit: Refit, refit_share: float, progress: Progress) 
     folds: a gap depends on the people sampled and hardly on the fit, and ten folds alone would make
     intervals half again as wide. ``refit_share`` is the share that refitting adds to the variance.
     """
-    found = []
+    found: list[Array] = []
     odds = []
     n_rows = len(folds.codes) if isinstance(folds, People) else 0
     squares = np.full((3, n_rows), np.nan)
+    part_of_rows = np.zeros(n_rows, np.intp)
     for number, pair in enumerate(folds):
         progress("judging by rows left out", number / folds.moments.n_folds)
         maps = refit(number, pair.fit_to)
@@ -56,20 +65,26 @@ def crossed(folds: Folds, refit: Refit, refit_share: float, progress: Progress) 
         if isinstance(folds, People):
             errors = row_errors(maps, pair.values)
             squares[:, pair.rows] = errors[[0, 1, -1]]
-            found.append(_by_part(folds, pair, errors))
+            parts = _parts(folds, pair.rows)
+            part_of_rows[pair.rows] = number * _PARTS + parts
+            figures = [*errors, np.ones(len(parts))]
+            found.append(_summed(folds, pair.rows, parts, _PARTS, figures))
         else:
             found.append(_by_moments(pair, maps)[None])
-    sums = np.array(found)  # (n_folds, n_parts, n_choices + 2, k), variation and weights last
+    # Of shape (n_folds, n_parts, n_choices + 2, k), variation and weights last.
+    sums: Array = np.array(found)
     by_fold = _held_out(sums.sum(axis=1), float(np.mean(odds)))
     by_part = by_fold
     if n_rows:
         # The variance s^2 (1 / F + odds) of F parts is then s^2 / F, and the share for refitting.
         parts = np.concatenate(sums)
-        by_part = _held_out(parts, refit_share / len(parts))
+        by_part = _held_out(np.asarray(parts, np.float64), refit_share / len(parts))
     largest = by_fold.errors.sum(axis=0).max(axis=1)
     loses = largest > _NOTHING_LOST * by_fold.variation.sum(axis=0).max()
     rows = np.flatnonzero(np.isfinite(squares[0]))
-    return Crossed(by_fold, by_part, loses, rows, squares[:2, rows], squares[2, rows])
+    return Crossed(
+        by_fold, by_part, loses, rows, squares[:2, rows], squares[2, rows], part_of_rows[rows]
+    )
 
 
 def row_errors(maps: list[LinearMap], X: Any) -> Array:
@@ -78,19 +93,23 @@ def row_errors(maps: list[LinearMap], X: Any) -> Array:
     return np.array([*(errors for errors, _ in each), each[0][1]])
 
 
-def _by_part(people: People, pair: Pair, errors: Array) -> Array:
-    """Sums of errors, of variation and of weights by part of a fold and group."""
+def _parts(people: People, rows: Codes) -> Codes:
+    """The part of its fold that each row belongs to; rows of one unit belong to one part."""
+    if people.units is not None:
+        return keyed(people.units[rows], _SALT_OF_PARTS, _PARTS)
+    seen = np.zeros(len(people.labels), np.intp)
+    return FoldRule(_PARTS).folds_of(people.codes[rows], seen)
+
+
+def _summed(
+    people: People, rows: Codes, parts: Codes, n_parts: int, figures: Sequence[Array]
+) -> Array:
+    """Weighted sums of figures of rows by part and group, of shape (n_parts, n_figures, k)."""
     k = len(people.labels)
-    codes = people.codes[pair.rows]
-    weights = people.weights[pair.rows]
-    if people.units is None:
-        parts = FoldRule(_PARTS).folds_of(codes, np.zeros(k, np.intp))
-    else:
-        parts = keyed(people.units[pair.rows], _SALT_OF_PARTS, _PARTS)
-    cells = k * parts + codes
-    each = [np.bincount(cells, weights * own, _PARTS * k) for own in errors]
-    each.append(np.bincount(cells, weights, _PARTS * k))
-    return np.array(each, np.float64).reshape(-1, _PARTS, k).swapaxes(0, 1)
+    cells = k * parts + people.codes[rows]
+    weights = people.weights[rows]
+    each = [np.bincount(cells, weights * own, n_parts * k) for own in figures]
+    return np.array(each, np.float64).reshape(-1, n_parts, k).swapaxes(0, 1)
 
 
 def _by_moments(pair: Pair, maps: list[LinearMap]) -> Array:

@@ -38,7 +38,7 @@ def robust_figures(
     found: list[Robust | None] = [None] * len(wanted)
     for g in np.flatnonzero(wanted).tolist():
         both = np.array([weights * (codes == g), weights * others[g][codes]])
-        median, median_of_others = (_median(errors, own) for own in both)
+        median, median_of_others = (median_of(errors, own) for own in both)
         trimmed = {}
         for share in _TRIMMED:
             kept = both * (reached <= 1 - share + 1e-9)
@@ -53,7 +53,7 @@ def _gap(own: float, rest: float) -> float:
     return float(own / rest - 1) if rest > 0 else nan
 
 
-def _median(errors: Array, weights: Array) -> float:
+def median_of(errors: Array, weights: Array) -> float:
     """The weighted median of sorted errors."""
     errors = errors[weights > 0]
     below = np.cumsum(weights[weights > 0])

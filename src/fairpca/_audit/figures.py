@@ -12,9 +12,10 @@ from scipy.special import ndtri, stdtrit
 from fairpca._audit import record
 from fairpca._audit.crossed import Crossed
 from fairpca._audit.few_rows import deciding_columns, robust_figures
+from fairpca._audit.readings import Usual, readings_of
 from fairpca._audit.record import GroupFigures, GroupResult, Interval
 from fairpca._audit.setup import LEAST, Setup
-from fairpca._audit.verdict import decide, headline
+from fairpca._audit.verdict import decide, gaps_of, headline, shown_in
 from fairpca._cv.held_out import BASELINE, Figure, HeldOut, Totals
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_columns import FairColumns
@@ -152,9 +153,14 @@ def _better_off(crossed: Crossed, setup: Setup) -> list[Any]:
     return list((gained / np.where(totals, totals, 1)).tolist())
 
 
-def results(setup: Setup, crossed: Crossed, **how: Any) -> dict[str, Any]:
-    """The fields that both kinds of audit have, except for figures about scores."""
+def results(setup: Setup, crossed: Crossed, usual: Usual | None, **how: Any) -> dict[str, Any]:
+    """The fields that both kinds of audit have, except for figures about scores.
+
+    ``usual`` fits what is judged anew, for readings; None where it is fixed.
+    """
     groups = group_results(crossed, setup)
+    shown = shown_in(gaps_of(groups, setup.by_share))
+    readings = readings_of(setup, crossed, usual, shown)
     columns = deciding_columns(setup, crossed.rows, crossed.errors[0])
     before, after, *_ = crossed.folds.totals.overall.tolist()
 
@@ -167,6 +173,7 @@ def results(setup: Setup, crossed: Crossed, **how: Any) -> dict[str, Any]:
         groups,
         columns,
         setup.origin.thresholds,
+        readings=readings,
         by_share=setup.by_share,
         reference=setup.origin.reference,
         nothing_compressed=not crossed.loses[JUDGED],
@@ -176,6 +183,7 @@ def results(setup: Setup, crossed: Crossed, **how: Any) -> dict[str, Any]:
         "verdict": verdict,
         "groups": groups,
         "overall": record.Overall(before, after, change),
+        "readings": readings,
         "columns": columns,
         "left_out": setup.folds.left_out,
         "provenance": setup.origin,
@@ -184,7 +192,7 @@ def results(setup: Setup, crossed: Crossed, **how: Any) -> dict[str, Any]:
 
 def ranks_of_curve(ranks: Sequence[int] | None, r: int, moments: GroupMoments) -> list[int]:
     """The ranks of the curve; see ``ranks`` of :func:`fairpca.audit`."""
-    limit = int(min(moments.n_features, moments.counts.sum()))
+    limit = int(min(moments.n_features, moments.n_rows))
     if ranks is not None:
         if not len(ranks) or any(rank not in range(1, limit + 1) for rank in ranks):
             raise ValueError(f"ranks={list(ranks)}: pass integers from 1 to {limit}.")

@@ -39,6 +39,7 @@ class Why(Enum):
     VERDICT = "the verdict"
     OWN_ROWS = "the model was fitted to these rows"
     TOO_SMALL = "groups that are too small to be judged"
+    DEPENDS = "a gap that a reading overturns"
     GAP = "the gap of a group"
 
 
@@ -68,7 +69,8 @@ class _Facts(NamedTuple):
         """The figure of each group that must not exceed the limit."""
         if self.fail_on == "estimate":
             return {label: gap.value for label, gap in self.gaps.items()}
-        return {label: gap.low for label, gap in self.gaps.items()}
+        depending = dict.fromkeys(self.audit.verdict.depending, -inf)  # these gaps are not shown
+        return {label: gap.low for label, gap in self.gaps.items()} | depending
 
     @property
     def largest(self) -> Any:
@@ -110,6 +112,10 @@ _RULES: Sequence[tuple[Callable[[_Facts], bool], Callable[[_Facts], Gate]]] = (
     (
         lambda facts: isinstance(facts.audit, ModelAudit) and facts.audit.on_rows_fitted_to,
         lambda facts: Gate(Answer.CANNOT_JUDGE, Why.OWN_ROWS),
+    ),
+    (
+        lambda facts: bool(facts.audit.verdict.depending),
+        lambda facts: Gate(Answer.UNPROVEN, Why.DEPENDS, facts.audit.verdict.depending[0]),
     ),
     (lambda facts: facts.fail_on != "unproven", _of_gap(Answer.PASSES)),
     (

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 
 from fairpca._audit import figures
+from fairpca._audit.any_model import Rebuilt, opened, projection_of, rows_to_judge
 from fairpca._audit.crossed import crossed
-from fairpca._audit.people import Folds, Given, people
+from fairpca._audit.people import Folds, People, folds_of_stream, people
 from fairpca._audit.record import Audit, KeptColumns, ModelAudit
 from fairpca._audit.refits import (
     Judged,
@@ -27,14 +28,15 @@ from fairpca._audit.refits import (
 from fairpca._audit.scores import leakage, outcomes, sampled_scores
 from fairpca._audit.setup import Setup
 from fairpca._audit.verdict import Thresholds
-from fairpca._cv.split import fold_rule
+from fairpca._cv.held_out import BASELINE, HeldOut
+from fairpca._cv.split import fold_rule, needs_all_rows
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_columns import FairColumns
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
 from fairpca._input.folds import FoldRule
 from fairpca._input.rows import dense
-from fairpca._input.stream import open_input
+from fairpca._input.stream import Input, in_memory, open_input
 from fairpca._linear_map import LinearMap, fitted_map, flattened
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._progress import Progress, silent
@@ -89,8 +91,10 @@ def audit(
         * For scikit-learn's ``PCA`` the fair version is ``FairPCACV`` with as many components.
         * In a pipeline, the last step of these kinds is used. The steps before it are fitted
           without each fold, with the groups if they need them; X may be a raw data frame.
-    X : array, sparse matrix or data frame of shape (n_samples, n_features), or GroupMoments
-        Moments must be made with ``folds=``; they give no medians, probes or outcomes.
+    X : array, sparse matrix, data frame, stream or GroupMoments
+        Streams, as in :meth:`FairPCA.fit`, are read once, and audited as their moments by fold:
+        medians, probes and what else needs rows is not computed. Moments must be made with
+        ``folds=``. Where columns have names, the arguments below may be such names.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         The group of each row; several columns are crossed. Moments already hold it.
     sample_weight : array-like of shape (n_samples,), optional
@@ -142,8 +146,8 @@ def audit(
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
     before, step = taken_apart(estimator)
     progress("reading the rows")
-    given = Given(sensitive_features, sample_weight, y, pos_label, units)
-    folds = _folds(X, given, before, step, cv, random_state)
+    opened = open_input(X, sensitive_features, sample_weight, y, units)
+    folds = _folds(opened, pos_label, before, step, cv, random_state)
     progress("fitting")
     moments = folds.moments
     model = alternative_to(step, folds)
@@ -174,7 +178,8 @@ def audit(
     progress("looking at the scores")
     smaller = for_part_of_rows(model, fair, int(setup.judged.sum()))
     whole = smaller if before is None else Pipeline([*before.steps, ("projection", smaller)])
-    results = figures.results(setup, errors, is_pca=is_pca)
+    progress("reading the figures otherwise")
+    results = figures.results(setup, errors, None if columns else refits.usual, is_pca=is_pca)
     progress("following the trade-off")
     has_gap = bool(results["verdict"].worse)
     return Audit(
@@ -191,7 +196,7 @@ def audit(
 
 def audit_model(
     model: Any,
-    X: Any,
+    X: Any = None,
     sensitive_features: Any = None,
     *,
     sample_weight: Any = None,
@@ -205,16 +210,27 @@ def audit_model(
     level: float = 0.95,
     random_state: int = 0,
 ) -> ModelAudit:
-    """Judge a fitted model as it is, next to cross-validated plain PCA of the same rank.
+    """Judge a fitted model as it is, next to cross-validated plain PCA.
+
+    PCA has as many components as the model has scores. If these are not fewer than the columns, it
+    has as many as lose about as much as the model.
 
     Parameters
     ----------
-    model : fitted projection or pipeline
-        An estimator of this library, what :func:`~fairpca.load_model` returns, scikit-learn's
-        ``PCA``, ``IncrementalPCA`` or ``TruncatedSVD``, or a pipeline with one of them.
-        ``FairColumns`` is taken as it is, without a pipeline.
-    X : array, sparse matrix or data frame of shape (n_samples, n_features)
-        Rows as the model takes them, preferably not those it was fitted to.
+    model : fitted model, pipeline, or pair
+        * An estimator of this library, what :func:`~fairpca.load_model` returns, or scikit-learn's
+          ``PCA``, ``IncrementalPCA`` or ``TruncatedSVD``. ``FairColumns`` stands in no pipeline.
+        * Any other model with ``transform`` and ``inverse_transform``, such as ``NMF``, ``FastICA``
+          or ``KernelPCA(fit_inverse_transform=True)``.
+        * ``FactorAnalysis`` or a ``FeatureUnion``, which have no ``inverse_transform``: rows are
+          rebuilt from the scores by least squares, fitted without the fold of each row.
+        * A pipeline whose last step, apart from scalers and a classifier, is one of these. Errors
+          are measured in the units of the rows that arrive at that step.
+        * A pair of functions, from rows to scores and from scores to rows.
+        * The pair ``(X, rebuilt)`` of rows and what a model made of them, without another X.
+    X : array, sparse matrix, data frame or stream of shape (n_samples, n_features)
+        Rows as the model takes them, preferably not those it was fitted to. Of a stream, what needs
+        rows is not computed, as for :func:`audit`.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
     sample_weight, units, y, pos_label, probes, reference, judge_from, small_gap, level
     random_state
@@ -234,31 +250,36 @@ def audit_model(
     >>> result.verdict.case.value, result.verdict.group, result.on_rows_fitted_to
     ('a gap', '75 and older', True)
     """
-    refuse_data(model, "audit_model(model, X, sensitive_features)")
+    if not isinstance(model, tuple):
+        refuse_data(model, "audit_model(model, X, sensitive_features)")
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
-    opened = open_input(X, sensitive_features, sample_weight, y, units)
-    X = opened.X
-    if isinstance(model, FairColumns):
-        model.transform(X)  # refuses other columns, and a model that is not fitted
-    fitted = fitted_map(model)
-    own = fitted.map.in_units()
-    seen = fitted.arriving(X, "audit_model")
-    if (fitted.map.units != 1).any():
-        seen = dense(seen) / fitted.map.units
-    given = Given(
-        opened.sensitive_features, opened.sample_weight, opened.y, pos_label, opened.units
-    )
-    judged = people(seen, given, FoldRule(_FOLDS, random_state))
-    rank, d = own.decode.shape
-    for names in (getattr(one, "feature_names_in_", None) for one in (model, fitted.estimator)):
-        if names is not None and len(names) == d:  # those of the projection win
+    given = open_input(rows_to_judge(model, X), sensitive_features, sample_weight, y, units)
+    folds = FoldRule(_FOLDS, random_state)
+    if in_memory(given.X):
+        if isinstance(model, FairColumns):
+            model.transform(given.X)  # refuses other columns, and a model that is not fitted
+        found = opened(model, given.X)
+        judged: Folds = people(given._replace(X=found.seen), pos_label, folds)
+    else:
+        fitted = fitted_map(model)
+        found = projection_of(model, fitted, None)
+        judged = folds_of_stream(given._replace(y=None), folds, fitted)
+    known = None
+    if found.own is None:
+        assert isinstance(judged, People)
+        known = Rebuilt(found, judged)
+        rank = known.rank_beside()
+    else:
+        rank = len(found.own.decode)
+    for names in (getattr(one, "feature_names_in_", None) for one in (model, found.step)):
+        if names is not None and len(names) == judged.moments.n_features:  # the step's win
             judged.feature_names = [str(name) for name in names]
     steps = flattened(model)
     setup = Setup(
         judged,
         any(getattr(step, "relative_errors", False) is True for step in steps),
         (),
-        judged=" ".join(repr(model).split()),
+        judged=found.text,
         alternative=f"PCA(n_components={rank})",
         n_components=rank,
         standardized=any(getattr(s, "standardize", isinstance(s, StandardScaler)) for s in steps),
@@ -269,20 +290,39 @@ def audit_model(
         random_state=random_state,
     )
 
-    def refit(_: int, fit_to: GroupMoments) -> list[LinearMap]:
+    def refit(fold: int, fit_to: GroupMoments) -> list[Any]:
         """The model, which is fixed, and PCA, with nothing to choose for a fold."""
+        own: Any = found.own
+        if known is not None:
+            own = known.of_fold(fold)
         pca = fit_pca(fit_to, rank)
         return [own, pca, pca]
 
     errors = crossed(judged, refit, 0.0, silent)
-    both = own, fit_pca(judged.moments, rank)
-    in_use = model if hasattr(model, "transform") else model[:-1]  # without its classifier
-    kept = errors.distances - errors.errors[0]
-    same, outside = _beside_fit(fitted.estimator, own, kept, dense(judged.values))
+    pca = fit_pca(judged.moments, rank)
+    if known is not None:
+        return ModelAudit(
+            **figures.results(setup, errors, None, remedy_tried=False),
+            leakage=leakage(setup, (known, pca), probes),
+            outcomes=outcomes(setup, known.scores, known.values),
+            on_rows_fitted_to=False,
+            outside=None,
+            column_errors=known.column_errors(),
+            loadings=None,
+        )
+    own: Any = found.own
+    same = _varies_as_in_fit(found.step, own, errors.folds)
+    outside = None
+    scores = None
+    rows = None
+    if isinstance(judged, People):
+        rows = dense(judged.values)
+        scores = own.scores(rows)
+        outside = _share_outside(found.step, own, rows)
     return ModelAudit(
-        **figures.results(setup, errors, remedy_tried=False, outside=outside),
-        leakage=leakage(setup, both, probes),
-        outcomes=outcomes(setup, in_use, _safe_indexing(X, judged.positions)),
+        **figures.results(setup, errors, None, remedy_tried=False, outside=outside),
+        leakage=leakage(setup, (own, pca), probes),
+        outcomes=outcomes(setup, scores, rows),
         on_rows_fitted_to=sample_weight is None and same,
         outside=outside,
         column_errors=figures.column_errors(own, judged.moments),
@@ -306,17 +346,13 @@ def _kept_columns(fair: FairColumns, feature_names: Sequence[str]) -> KeptColumn
 
 
 def _folds(
-    X: Any, given: Given, before: Pipeline | None, step: Any, cv: Any, random_state: int
+    opened: Input, pos_label: Any, before: Pipeline | None, step: Any, cv: Any, random_state: int
 ) -> Folds:
     """Folds of moments, or of rows; the estimator's ``cv`` splits rows if it has one."""
+    X = opened.X
     if not isinstance(X, GroupMoments):
-        opened = open_input(X, given.groups, given.sample_weight, given.y, given.units)
-        X = opened.X
-        given = Given(
-            opened.sensitive_features, opened.sample_weight, opened.y, given.pos_label, opened.units
-        )
         needs_y = isinstance(step, Judged) and get_tags(step).target_tags.required
-        if needs_y and given.y is None:
+        if needs_y and opened.y is None:
             raise ValueError(f"{step!r} needs y; pass fairpca.audit(estimator, X, groups, y=y).")
         seed: Any = random_state
         if isinstance(step, FairPCACV):
@@ -324,8 +360,17 @@ def _folds(
             seed = random_state if step.random_state is None else step.random_state
         if isinstance(cv, Integral):
             cv = fold_rule(cv, seed)
-        return people(X, given, cv, before, with_y=bool(needs_y))
-    if any(own is not None for own in (*given[:3], given.units)):
+        if in_memory(opened.X):
+            return people(opened, pos_label, cv, before, with_y=bool(needs_y))
+        if before is not None:
+            raise TypeError(
+                "the first steps of a pipeline are fitted to rows in memory, but X is read once; "
+                "pass the projection alone, or the rows as a data frame."
+            )
+        if not isinstance(cv, FoldRule):
+            raise needs_all_rows(cv)
+        return folds_of_stream(opened if needs_y else opened._replace(y=None), cv)
+    if any(own is not None for own in opened[1:5]):
         raise ValueError(
             "moments hold their groups and weights and no rows; pass audit(estimator, moments) "
             "without sensitive_features, sample_weight, units and y."
@@ -340,17 +385,24 @@ def _folds(
     return Folds(X, X.feature_names)
 
 
-def _beside_fit(model: Any, own: LinearMap, kept: Array, X: Array) -> tuple[bool, float | None]:
-    """Whether the scores vary as in the fit, and the share of rows far from it, if known."""
+def _varies_as_in_fit(model: Any, own: LinearMap, held_out: HeldOut) -> bool:
+    """Whether the scores vary exactly as in the fit."""
+    along = getattr(model, "explained_variance_", None)
+    r, d = own.decode.shape
+    if along is None or r == d:  # any standardised rows would match
+        return False
+    total = float(np.sum(along))
+    kept = float(held_out.variation.sum() - held_out.errors[:, BASELINE].sum())
+    n = float(held_out.weights.sum())
+    return abs(kept / max(n - 1, 1) - total) <= _SAME * total
+
+
+def _share_outside(model: Any, own: LinearMap, X: Array) -> float | None:
+    """The share of rows far from the mean of the fit, if the model knows its variances."""
     along = getattr(model, "explained_variance_", None)
     across = getattr(model, "noise_variance_", None)
-    r, d = own.decode.shape
-    same = False
-    if along is not None and r < d:  # otherwise any standardised rows would match
-        total = float(np.sum(along))
-        same = bool(abs(kept.sum() / max(len(kept) - 1, 1) - total) <= _SAME * total)
     if along is None or across is None:
-        return same, None
+        return None
     variances = (own.directions.T**2) @ (np.asarray(along) - across) + across
     limit = _FAR * np.sqrt(np.maximum(variances, 0.0)) + 1e-9 * np.abs(own.mean)
-    return same, float((np.abs(X - own.mean) > limit).any(axis=1).mean())
+    return float((np.abs(X - own.mean) > limit).any(axis=1).mean())

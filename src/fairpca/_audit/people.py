@@ -24,20 +24,10 @@ from fairpca._input.folds import FoldRule
 from fairpca._input.rows import as_rows, dense, numeric_columns
 from fairpca._input.stream import Input
 from fairpca._input.units import NumberedUnits, Units, encode_units
-from fairpca._linear_map import flattened
+from fairpca._linear_map import FittedMap, flattened
 from fairpca._moments.group_differences import positive_class
 from fairpca._moments.group_moments import NEVER, GroupMoments, moments_of_rows
 from fairpca._typing import Array, Codes, Labels
-
-
-class Given(NamedTuple):
-    """What a user passes beside X."""
-
-    groups: Any
-    sample_weight: Any
-    y: Any
-    pos_label: Any
-    units: Any = None
 
 
 class Pair(NamedTuple):
@@ -55,6 +45,15 @@ class Pair(NamedTuple):
 
 class Folds:
     """Folds of data that are known by moments alone; :class:`People` has the rows too."""
+
+    #: Figures that need rows.
+    not_computed: tuple[str, ...] = (
+        "medians and trimmed means",
+        "columns that few rows decide",
+        "shares of people who are better off",
+        "scores of single people",
+        "what classifiers make of the scores",
+    )
 
     def __init__(self, moments: GroupMoments, feature_names: Sequence[str] | None) -> None:
         self.moments = moments._about_one_origin()
@@ -95,6 +94,8 @@ class People(Folds):
     they enter the projection. ``with_y`` fits it to y as well.
     """
 
+    not_computed = ()
+
     def __init__(self, kept: Kept, cv: Any, before: Pipeline | None, with_y: bool = False) -> None:
         self.X = kept.X
         self.positions = kept.positions
@@ -106,7 +107,9 @@ class People(Folds):
         self.pos_label = kept.pos_label
         self._target = kept.classes if with_y else None
         folds = _dealt(kept, cv)
-        self._rows = [np.flatnonzero(folds == f) for f in np.unique(folds).tolist() if f != NEVER]
+        self.fold_of_rows = folds
+        numbers = np.unique(folds).tolist()
+        self.rows_of_folds = [np.flatnonzero(folds == f) for f in numbers if f != NEVER]
         self.values = kept.X
         names = kept.feature_names
         if before is not None:
@@ -114,7 +117,7 @@ class People(Folds):
         super().__init__(self.moments_of(self.values, folds), names)
         self._own_spaces: list[Pair] = []
         if before is not None:
-            self._own_spaces = [self._own_space(before, rows) for rows in self._rows]
+            self._own_spaces = [self._own_space(before, rows) for rows in self.rows_of_folds]
         if kept.n_left_out:
             self.left_out = [LeftOut("rows", "", kept.n_left_out, "weight zero")]
 
@@ -122,16 +125,19 @@ class People(Folds):
         if self._own_spaces:
             yield from self._own_spaces
             return
-        for fold, rows in zip(self.moments._folds(), self._rows, strict=True):
+        for fold, rows in zip(self.moments._folds(), self.rows_of_folds, strict=True):
             fit_to, judge = self.moments._split(fold)
             yield Pair(fit_to, judge, rows, _safe_indexing(self.values, rows))
 
-    def moments_of(self, values: Any, folds: Any, rows: Any = slice(None)) -> GroupMoments:
+    def moments_of(
+        self, values: Any, folds: Any, rows: Any = slice(None), *, may_miss: bool = False
+    ) -> GroupMoments:
         """Moments by fold of all or some rows; ``values`` holds all rows after the first steps."""
         target = None if self._target is None else self._target[rows]
         units = None if self.units is None else NumberedUnits(self.units[rows])
         values = as_rows(_safe_indexing(values, rows))
         given = Input(values, self.groups[rows], self.weights[rows], target, units)
+        given = given._replace(may_miss=may_miss)
         return moments_of_rows(given, folds)
 
     def by_unit(self, rows: Codes, figures: Array) -> tuple[Codes, Array, Array]:
@@ -179,29 +185,48 @@ class People(Folds):
 
 
 def people(
-    X: Any, given: Given, cv: Any, before: Pipeline | None = None, *, with_y: bool = False
+    opened: Input, pos_label: Any, cv: Any, before: Pipeline | None = None, *, with_y: bool = False
 ) -> People:
-    """The people of a table."""
-    if given.groups is None:
-        raise TypeError(
-            "sensitive_features is missing: pass sensitive_features=groups, one label per row."
-        )
-    checks.check_same_order(
-        X,
-        sensitive_features=given.groups,
-        sample_weight=given.sample_weight,
-        y=given.y,
-        units=given.units,
-    )
-    found = People(_kept(X, given, before is not None), cv, before, with_y)
-    name = getattr(given.groups, "name", None)
-    columns = getattr(given.groups, "columns", [] if name is None else [name])
-    found.group_columns = [str(column) for column in columns]
+    """The people of a table in memory."""
+    _refuse_forgotten(opened.sensitive_features)
+    found = People(_kept(opened, pos_label, before is not None), cv, before, with_y)
+    found.group_columns = _column_names(opened.sensitive_features)
     return found
 
 
-def _kept(X: Any, given: Given, raw: bool) -> Kept:
+def folds_of_stream(opened: Input, rule: FoldRule, fitted: FittedMap | None = None) -> Folds:
+    """The folds of rows that are read once, as they arrive at a fitted map if there is one."""
+    _refuse_forgotten(opened.sensitive_features)
+    if fitted is None:
+        moments = GroupMoments().add(opened, rule)
+    else:
+        moments = fitted.moments(opened, "audit_model", rule)._divided(fitted.map.units)
+    checks.refuse_continuous(moments.groups, moments.counts)
+    checks.check_several_groups(moments.groups.tolist(), int(moments.counts.sum()))
+    found = Folds(moments, moments.feature_names)
+    found.group_columns = _column_names(opened.sensitive_features)
+    return found
+
+
+def _refuse_forgotten(groups: Any) -> None:
+    if groups is None:
+        raise TypeError(
+            "sensitive_features is missing: pass sensitive_features=groups, one label per row."
+        )
+
+
+def _column_names(groups: Any) -> list[str]:
+    """The names of the columns that hold the groups, where they have names."""
+    if isinstance(groups, tuple):  # of a stream
+        return list(groups)
+    name = getattr(groups, "name", None)
+    return [str(column) for column in getattr(groups, "columns", [] if name is None else [name])]
+
+
+def _kept(given: Input, pos_label: Any, raw: bool) -> Kept:
     """The rows of positive weight; ``raw`` rows may hold anything that a pipeline takes."""
+    X = given.X
+    groups = given.sensitive_features
     names = None
     table: Any
     if raw:
@@ -211,14 +236,14 @@ def _kept(X: Any, given: Given, raw: bool) -> Kept:
         names = table.feature_names
         X = X.tocsr() if hasattr(X, "tocsr") else dense(X)
     n = X.shape[0] if hasattr(X, "shape") else len(X)
-    codes, known = labels.encode_groups(given.groups, n)
+    codes, known, _ = labels.encode_groups(groups, n)
     checks.refuse_continuous(known, np.bincount(codes))
     if table is not None and table.feature_names is not None:
-        labels.warn_of_group_columns(table, given.groups)
+        labels.warn_of_group_columns(table, groups)
     weights = checks.check_sample_weight(given.sample_weight, n)
     weights = np.ones(n) if weights is None else weights
     units = None if given.units is None else encode_units(given.units, n)
-    classes = _classes(given, n)
+    classes = None if given.y is None else _classes(given.y, pos_label, n)
     kept = np.flatnonzero(weights)
     present, own_codes = np.unique(codes[kept], return_inverse=True)
     checks.check_several_groups(known[present].tolist(), len(kept))
@@ -233,18 +258,16 @@ def _kept(X: Any, given: Given, raw: bool) -> Kept:
         weights=weights[kept],
         units=None if units is None else units[kept],
         classes=None if classes is None else classes[kept],
-        pos_label=given.pos_label,
+        pos_label=pos_label,
         feature_names=names,
     )
 
 
-def _classes(given: Given, n: int) -> Labels | None:
-    """The class of each row, if there is y."""
-    if given.y is None:
-        return None
-    outcomes, classes = labels.encode_outcomes(given.y, n)
+def _classes(y: Any, pos_label: Any, n: int) -> Labels:
+    """The class of each row."""
+    outcomes, classes = labels.encode_outcomes(y, n)
     labels.refuse_counts(classes.tolist(), "pass classes, for example y > threshold")
-    positive_class(classes.tolist(), given.pos_label)  # needed for more than two classes
+    positive_class(classes.tolist(), pos_label)  # needed for more than two classes
     return classes[outcomes]
 
 

@@ -10,7 +10,7 @@ gap       ``R_g / R_rest - 1``: 0.33 says that g is described 33 % worse than al
 ========  ==================================================================
 
 In an :class:`Audit` plain PCA is judged (``baseline``) and the ``alternative`` is the fair version.
-In a :class:`ModelAudit` a model is judged and the alternative is plain PCA of the same rank.
+In a :class:`ModelAudit` a model is judged and the alternative is plain PCA.
 """
 
 import os
@@ -111,6 +111,20 @@ class DecidingColumn:
     share_of_error: float = 0.0  # share of that group's error
 
 
+class GapReading(NamedTuple):
+    """The gap of a group, computed again under another reading of the same figures."""
+
+    name: str  # "codes", "restating columns" or "medians"
+    group: Any
+    gap: Interval | None = None  # None if the reading is not tried
+    difference: Interval | None = None  # (1 + gap) over 1 + the shown gap, minus 1; paired
+    overturns: bool = False  # less than half of the shown gap, and less beyond chance
+    columns: Sequence[str] = ()  # that are read otherwise
+    values: Sequence[float] = ()  # that may be codes
+    n_rows: int = 0  # with such a value
+    not_tried: str = ""  # why
+
+
 class LeftOut(NamedTuple):
     """Something that the audit did not look at."""
 
@@ -207,6 +221,7 @@ class Provenance:
     # Parameters that all steps between PCA and the fair version share, unless at their defaults.
     shared: Mapping[str, Any] = field(default_factory=dict)
     n_units: int | None = None  # people, or what else the rows belong to; None: every row is one
+    not_computed: Sequence[str] = ()  # figures that need rows, where moments were all there is
 
 
 @dataclass(frozen=True, repr=False)
@@ -216,10 +231,11 @@ class _Result:
     verdict: Verdict
     groups: Sequence[GroupResult]
     overall: Overall
+    readings: Sequence[GapReading]  # of the gaps that are shown
     columns: Sequence[DecidingColumn]
     left_out: Sequence[LeftOut]
     provenance: Provenance
-    leakage: Leakage | None  # None unless two groups are judged by rows in memory
+    leakage: Leakage | None  # None unless two groups are judged
     outcomes: Sequence[Outcomes] | None  # for the scores, PCA's and all features; None without y
 
     @property
@@ -283,7 +299,7 @@ class Audit(_Result):
 
 @dataclass(frozen=True, repr=False)
 class ModelAudit(_Result):
-    """How a fitted model treats the groups, beside plain PCA of the same rank.
+    """How a fitted model treats the groups, beside plain PCA.
 
     The case of the verdict is ``GAP`` where there is a gap: no remedy is tried.
     """
@@ -295,7 +311,7 @@ class ModelAudit(_Result):
     # if the model does not store its variances.
     outside: float | None
     column_errors: Array  # what each group loses on each column, of shape (k, n_features)
-    loadings: Array  # of shape (n_components, n_features)
+    loadings: Array | None  # of shape (n_components, n_features); None if scores are not linear
 
 
 #: Fields of audits that have figures of every group, besides ``groups``.

@@ -31,7 +31,7 @@ from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.sums import scale_of
 from fairpca._problems.problems import PLAIN_PCA
 from fairpca._solvers import solve
-from fairpca._solvers.eigenspaces.dense import top_eigenvectors
+from fairpca._solvers.eigenspaces.lapack import top_eigenvectors
 from fairpca._typing import Array
 from fairpca.exceptions import quietly, warn
 from fairpca.metrics.reconstruction import refuse_data
@@ -158,6 +158,10 @@ class Refits:
             own = pca.with_components(self._refit(fit_to).components_)
         return [usual, own, own, *curve]
 
+    def usual(self, fit_to: GroupMoments) -> LinearMap:
+        """Plain PCA without a fold, also of rows with missing values or other columns."""
+        return fit_pca(fit_to, n_kept(self._fair), self._fair.standardize)
+
     def _columns(self, fit_to: GroupMoments) -> list[LinearMap]:
         if self._n_compared(fit_to) < 2:
             raise ValueError(
@@ -230,7 +234,7 @@ def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> Line
     with single_threaded_blas():
         _, basis = top_eigenvectors(C, rank)
     if operand.frame is not None:
-        basis = operand.frame @ basis
+        basis = operand.frame.lift(basis)
     return LinearMap.projection(with_signs(basis.T), mean, scale)
 
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import _safe_indexing
 
+from fairpca._audit.any_model import Rebuilt
 from fairpca._audit.people import People
 from fairpca._audit.record import Leakage, SampledRows
 from fairpca._audit.refits import FEWEST_FOLDS, both_of, fit_quietly
@@ -17,7 +19,7 @@ from fairpca._audit.setup import Setup
 from fairpca._input.folds import FoldRule
 from fairpca._linear_map import LinearMap
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._typing import Codes
+from fairpca._typing import Array, Codes
 from fairpca.exceptions import quietly
 from fairpca.metrics import Outcomes, classifier_outcomes, probe_groups
 from fairpca.metrics.separation import separation
@@ -28,20 +30,18 @@ _MOST_SCORES = 600  # people in the sample of scores
 
 
 def leakage(
-    setup: Setup, both: Sequence[LinearMap], probes: bool, smaller: Any = None
+    setup: Setup, both: Sequence[LinearMap | Rebuilt], probes: bool, smaller: Any = None
 ) -> Leakage | None:
     """How far apart the scores of judged groups are, and how well the group can be guessed.
 
     If ``smaller``, an estimator for fewer rows, is given, projections are fitted to one half of the
     rows and probes guess the groups of the other half.
     """
-    people = setup.people
-    if people is None or setup.judged.sum() < 2:
+    if setup.judged.sum() < 2:
         return None
-    rows = np.flatnonzero(setup.judged[people.codes])
-    moments = people.moments_of(people.values, None, rows)
-    baseline, alternative = (_apart(moments, own) for own in both)
-    if not probes and people.classes is None:
+    people = setup.people
+    baseline, alternative = (_apart(setup, own) for own in both)
+    if people is None or (not probes and people.classes is None):
         return Leakage(baseline, alternative)
     rows = _sampled(setup, people)
     if smaller is not None:
@@ -50,21 +50,38 @@ def leakage(
         fitted_to, rows = map(np.sort, halves)
         half = people.moments_of(people.values, FoldRule(FEWEST_FOLDS), fitted_to)
         both = both_of(fit_quietly(smaller, half), half)
-    values = _safe_indexing(people.values, rows)
     how: dict[str, Any] = {"cv": _FOLDS, "level": setup.level, "random_state": setup.seed}
-    probed = [probe_groups(None, own.scores(values), people.groups[rows], **how) for own in both]
+    scores = [_scores(own, people, rows) for own in both]
+    probed = [probe_groups(None, own, people.groups[rows], **how) for own in scores]
     return Leakage(baseline, alternative, probed[0], probed[1], len(rows))
 
 
-def _apart(moments: GroupMoments, own: LinearMap) -> dict[str, float]:
-    """The separation of the scores, for the two groups that are furthest apart."""
-    found = separation(moments, own.encode)
+def _apart(setup: Setup, own: LinearMap | Rebuilt) -> dict[str, float]:
+    """The separation of the scores, for the two judged groups that are furthest apart."""
+    moments = setup.folds.moments
+    if isinstance(own, Rebuilt):
+        moments = own.moments_of_scores()
+        encode = np.eye(moments.n_features)
+    else:
+        encode = own.encode
+    by_group = moments._keep().by_group()
+    parts = [part for (_, part), judged in zip(by_group, setup.judged, strict=True) if judged]
+    found = separation(GroupMoments().merge(*parts), encode)
     furthest = float(found.discriminant_auc.max())
     return {"centroid_share": found.centroid_share, "discriminant_auc": furthest}
 
 
+def _scores(own: LinearMap | Rebuilt, people: People, rows: Codes) -> Array:
+    if isinstance(own, Rebuilt):
+        return np.asarray(own.scores[rows])
+    return own.scores(_safe_indexing(people.values, rows))
+
+
 def outcomes(setup: Setup, model: Any, X: Any) -> list[Outcomes] | None:
-    """Rates by judged group of classifiers on the scores, on PCA's scores and on all features."""
+    """Rates by judged group of classifiers on the scores, on PCA's scores and on all features.
+
+    ``model`` is fitted without each fold, or holds the scores of all rows.
+    """
     people = setup.people
     if people is None or people.classes is None or setup.judged.sum() < 2:
         return None
@@ -76,6 +93,9 @@ def outcomes(setup: Setup, model: Any, X: Any) -> list[Outcomes] | None:
     if fewest < 2:  # a group has only one row of a class
         return None
     X = _safe_indexing(X, rows)
+    if isinstance(model, np.ndarray):
+        scores = model[rows]
+        model = FunctionTransformer(lambda _: scores)
     with quietly():
         found = classifier_outcomes(
             model,

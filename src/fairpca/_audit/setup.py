@@ -36,6 +36,7 @@ class Setup:
             fitted_here=own["n_folds"] > 0,
             feature_names=folds.feature_names,
             group_columns=folds.group_columns,
+            not_computed=folds.not_computed,
             **own,
         )
         thresholds = self.origin.thresholds

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from fairpca._audit.record import DecidingColumn, GroupResult, Interval
+    from fairpca._audit.record import DecidingColumn, GapReading, GroupResult, Interval
 
 
 class Case(Enum):
@@ -18,6 +18,7 @@ class Case(Enum):
     REMEDY = "a gap, and a remedy that reliably helps"
     NO_REMEDY = "a gap, and no reliable remedy"
     GAP = "a gap"  # for a fitted model no remedy is tried
+    DEPENDS = "a gap that depends on how the figures are read"
     CANNOT_JUDGE = "cannot be judged"
 
 
@@ -79,6 +80,8 @@ class Verdict:
     by_share: bool = False  # whether that reading is shares of each group's own variation
     small: bool = False  # whether all reliable gaps are small
     worse: Sequence[Any] = ()  # judged groups reliably worse off than all others
+    # Groups whose gap is shown, but overturned by a reading; they are not among ``worse``.
+    depending: Sequence[Any] = ()
     better: Sequence[Any] = ()  # judged groups reliably better off
     remedy: Remedy = Remedy.NOT_TRIED  # not recommended without a gap, even if it helps
     gainers: Sequence[Any] = ()  # judged groups whose error the alternative reliably lowers
@@ -99,7 +102,8 @@ class Facts:
     gaps: Mapping[Any, Interval]  # of judged groups, by the reading of the audit
     left: Mapping[Any, Interval]  # those that the alternative leaves
     worst: Any  # the judged group of the headline
-    worse: Sequence[Any]  # judged groups reliably worse off, worst first
+    worse: Sequence[Any]  # judged groups reliably worse off by every reading, worst first
+    depending: Sequence[Any]  # those whose gap a reading overturns
     better: Sequence[Any]
     gainers: Sequence[Any]
     harmed: Sequence[Any]
@@ -119,7 +123,7 @@ class Facts:
     @property
     def others_are_worse_off_together(self) -> bool:
         """Whether all that is reliable is that a group is far ahead of the others together."""
-        if self.worse or not self.better or self.reference is not None:
+        if self.worse or self.depending or not self.better or self.reference is not None:
             return False
         ahead = (1 + self.gaps[self.best].value) * (1 + self.thresholds.small_gap)
         return ahead < 1  # the gap of the others is not small
@@ -152,13 +156,14 @@ REMEDIES = (
 REASONS = (
     Rule(lambda facts: facts.nothing_compressed, Reason.NOTHING_COMPRESSED),
     Rule(lambda facts: facts.outside > facts.thresholds.outside, Reason.OTHER_ROWS),
-    Rule(lambda facts: facts.one_value_decides, Reason.ONE_VALUE_DECIDES),
+    Rule(lambda f: f.one_value_decides and not f.depending, Reason.ONE_VALUE_DECIDES),
     Rule(lambda facts: not facts.gaps, Reason.TOO_FEW_ROWS),
     Rule(lambda facts: facts.others_are_worse_off_together, Reason.OTHERS_TOGETHER),
 )
 
 #: The case where nothing stands in the way; the first rule that applies.
 CASES = (
+    Rule(lambda facts: bool(facts.depending) and not facts.worse, Case.DEPENDS),
     Rule(lambda facts: not facts.worse, Case.NO_GAP),
     Rule(lambda facts: not facts.remedy_tried, Case.GAP),
     Rule(lambda facts: facts.remedy is Remedy.HELPS, Case.REMEDY),
@@ -178,6 +183,7 @@ def decide(
     columns: Sequence[DecidingColumn],
     thresholds: Thresholds,
     *,
+    readings: Sequence[GapReading] = (),
     nothing_compressed: bool = False,  # all errors are rounding
     by_share: bool = False,  # judge shares of each group's own variation
     is_pca: bool = False,  # the alternative is plain PCA
@@ -188,13 +194,17 @@ def decide(
     """The verdict from the figures of the groups."""
     changes = _changes(groups, thresholds) if remedy_tried else {}
     gaps = gaps_of(groups, by_share)
-    worse = [label for label, gap in gaps.items() if gap.direction > 0]
+    shown = shown_in(gaps)
+    overturned = {reading.group for reading in readings if reading.overturns}
+    worse = [label for label in shown if label not in overturned]
+    named = {label: gaps[label] for label in worse or gaps}
     facts = Facts(
         thresholds=thresholds,
         gaps=gaps,
         left=gaps_of(groups, by_share, after=True),
-        worst=headline(gaps, reference) if gaps else None,
-        worse=sorted(worse, key=lambda label: -gaps[label].value),
+        worst=headline(named, reference) if gaps else None,
+        worse=worse,
+        depending=[label for label in shown if label in overturned],
         better=[label for label, gap in gaps.items() if gap.direction < 0],
         gainers=changes.get("gainers", ()),
         harmed=changes.get("harmed", ()),
@@ -210,7 +220,7 @@ def decide(
         return _cannot_judge(reason, facts, by_share, changes)
     facts = replace(facts, remedy=_first(REMEDIES, facts))
     other = _other_reading(gaps_of(groups, not by_share), reference)
-    conclusive = bool(facts.worse) == (other is not None)
+    conclusive = bool(shown) == (other is not None)
     return Verdict(
         _first(CASES, facts),
         group=facts.worst,
@@ -218,9 +228,10 @@ def decide(
         by_share=by_share,
         small=bool(worse) and gaps[facts.worse[0]].value < thresholds.small_gap,
         worse=facts.worse,
+        depending=facts.depending,
         better=facts.better,
         remedy=facts.remedy,
-        readings_agree=other == (facts.worst if worse else None) if conclusive else None,
+        readings_agree=other == (facts.worst if shown else None) if conclusive else None,
         other_group=other,
         detectable_gap=max(row.detectable_gap or 0.0 for row in groups),
         **changes,
@@ -256,6 +267,12 @@ def _changes(groups: Sequence[GroupResult], thresholds: Thresholds) -> dict[str,
         "harmed": [label for label, direction in above.items() if direction > 0],
         "unjudged_payers": [r.label for r in others if r.change_estimate > thresholds.paying],
     }
+
+
+def shown_in(gaps: Mapping[Any, Interval]) -> list[Any]:
+    """The groups that are reliably worse off, those with the largest gap first."""
+    worse = [label for label, gap in gaps.items() if gap.direction > 0]
+    return sorted(worse, key=lambda label: -gaps[label].value)
 
 
 def _other_reading(gaps: Mapping[Any, Interval], reference: Any) -> Any:

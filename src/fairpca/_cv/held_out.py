@@ -218,18 +218,22 @@ class HeldOut:
             low, high = np.minimum(low, lower), np.maximum(high, higher)
         return Intervals(estimate, low, high)
 
-    def standard_error(self, figure: Figure, *, corrected: bool = True) -> Array:
-        """The standard error of a figure; uncorrected, it treats the folds as independent."""
+    def contributions(self, figure: Figure) -> Array:
+        """What each fold contributes to a figure: ``(F - 1) (h - h_without_f)``, folds first."""
         n = len(self.errors)
         without = []
         for fold in range(n):  # added up, not subtracted: a fold may hold nearly all of the weight
             other = np.arange(n) != fold
             totals = Totals(self.errors[other].sum(axis=0), self.weights[other].sum(axis=0))
             without.append(figure(totals))
-        contributions = (n - 1) * (figure(self.totals) - np.array(without))
-        variance = (contributions**2).sum(axis=0) / max(n - 1, 1)
-        overlap = 1 / n + self.odds if corrected else self.odds / (1 + self.odds)
-        return np.asarray(np.sqrt(variance * overlap))
+        return np.asarray((n - 1) * (figure(self.totals) - np.array(without)))
+
+    def standard_error(self, figure: Figure, *, corrected: bool = True) -> Array:
+        """The standard error of a figure; uncorrected, it treats the folds as independent."""
+        overlap = self.odds / (1 + self.odds)
+        if corrected:
+            overlap = 1 / len(self.errors) + self.odds
+        return np.asarray(spread(self.contributions(figure)) * np.sqrt(overlap))
 
     def spread_interval(self, projection: int, compared: Mask) -> Intervals:
         """The largest minus the smallest error of the groups compared.
@@ -249,3 +253,9 @@ class HeldOut:
             np.maximum(np.maximum(pairs.low, -pairs.high).max(), 0.0),
             np.maximum(pairs.high, -pairs.low).max(),
         )
+
+
+def spread(contributions: Array) -> Array:
+    """The standard deviation of what the folds contribute."""
+    variance = (contributions**2).sum(axis=0) / max(len(contributions) - 1, 1)
+    return np.asarray(np.sqrt(variance))

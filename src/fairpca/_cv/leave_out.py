@@ -59,7 +59,10 @@ class LeaveOut:
             raise ValueError("these moments have no folds; pass folds=10 when you make them.")
         self._standardize = settled.scale is not None
         self._compared = settled.compared
-        self._repeats = [cells._keep(folds=True), *settled.repeats]
+        repeats = [cells._keep(folds=True), *settled.repeats]
+        if not self._standardize:  # the scales, and so the angles between rows, differ by fold
+            repeats = [moments._in_row_space() for moments in repeats]
+        self._repeats = repeats
         of_repeats = [moments._folds() for moments in self._repeats]
         sizes = [size for folds in of_repeats for size in folds.values()]
         n_folds = len(sizes)
@@ -72,9 +75,9 @@ class LeaveOut:
         parts = left_out.sum(axis=1)
         fitted_to = settled.moments.counts.sum() - parts
         self.odds = float(np.mean(parts / fitted_to))
-        d = settled.moments.n_features
+        d = self._repeats[0].n_features
         self.n_threads = blas_threads() if n_folds * d**3 >= WORK_WORTH_A_THREAD else 1
-        self.are_kept = n_folds * self._n_bytes_of_a_fold(settled) <= KEPT_BYTES
+        self.are_kept = n_folds * self._n_bytes_of_a_fold() <= KEPT_BYTES
         self._kept = list(self._made()) if self.are_kept else []
 
     def __iter__(self) -> Iterator[Fold]:
@@ -85,13 +88,13 @@ class LeaveOut:
             for fit_to, judge in training_and_left_out(moments):
                 yield fold_of(fit_to, judge, self._compared, self._standardize)
 
-    def _n_bytes_of_a_fold(self, settled: SettledGroups) -> int:
+    def _n_bytes_of_a_fold(self) -> int:
         """Bytes of the matrices of a fold, or of its rows."""
-        moments = settled.moments
-        width = len(moments.groups) * moments.n_features
-        if isinstance(self._repeats[0]._sums, FewRows):
-            width = int(moments.counts.sum())
-        return 16 * width * moments.n_features
+        moments = self._repeats[0]
+        n_rows = len(moments.groups) * moments.n_features
+        if self._standardize and isinstance(moments._sums, FewRows):
+            n_rows = int(moments.counts.sum())
+        return 16 * n_rows * moments.n_features
 
     def _refuse_unjudged(self, left_out: Array) -> None:
         """Refuse folds that leave a group nothing to fit to or to judge by, given their rows."""

@@ -23,8 +23,6 @@ from fairpca._moments.operand import Operand
 from fairpca._problems.problems import PLAIN_PCA, FairProblem
 from fairpca._problems.solution import Solution
 from fairpca._solvers import solve, spaces_of
-from fairpca._solvers.eigenspaces.dense import Eigenspaces
-from fairpca._solvers.eigenspaces.leading import leading_vectors
 from fairpca._solvers.many_groups.dual import FrontierOfMany
 from fairpca._solvers.many_groups.pareto import EfficientFrontier
 from fairpca._solvers.many_groups.spread import SpreadFrontier
@@ -36,7 +34,7 @@ _LEAST_TOL = 1e-4  # gap at which a fold's search may end: held-out errors are f
 def _lifted(bases: list[Array], operand: Operand) -> list[Array]:
     """Bases in the coordinates of the features."""
     frame = operand.frame
-    return bases if frame is None else [frame @ basis for basis in bases]
+    return bases if frame is None else [frame.lift(basis) for basis in bases]
 
 
 # -- two groups ------------------------------------------------------------------------------------
@@ -94,10 +92,7 @@ class FoldOfTwo:
         weights = alpha * spaces.shares
         weights[pca.harmed] += 1 - alpha
         weights[pca.privileged] -= 1 - alpha
-        if not isinstance(spaces, Eigenspaces):
-            return spaces.top(weights).basis
-        spaces.n_eigensolves += 1
-        return leading_vectors(spaces.matrix(weights), spaces.rank)
+        return spaces.leading(weights)
 
 
 # -- more groups -----------------------------------------------------------------------------------

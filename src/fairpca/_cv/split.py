@@ -31,7 +31,7 @@ def learn_repeats(given: Input, cv: Any, random_state: Seed) -> list[GroupMoment
         repeats = [fold_rule(cv, random_state)]
     elif in_memory(given.X):
         n_rows = as_rows(given.X).n_rows
-        codes, _ = encode_groups(given.sensitive_features, n_rows)
+        codes = encode_groups(given.sensitive_features, n_rows).codes
         units = None
         if given.units is not None:
             units = encode_units(given.units, n_rows)

@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from math import inf
 from numbers import Integral, Real
-from typing import Any, ClassVar, Generic, Self, TypeVar, get_args
+from typing import Any, ClassVar, Generic, Never, Self, TypeVar, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -20,6 +20,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairpca._estimators.advice import warn_of_data, warn_of_result
+from fairpca._estimators.fitted import GroupRecord
 from fairpca._estimators.projection import Projection
 from fairpca._input.checks import (
     check_several_groups,
@@ -28,11 +29,12 @@ from fairpca._input.checks import (
     refuse_beside_moments,
     refuse_continuous,
     refuse_ids,
+    refuse_unknown_arguments,
 )
 from fairpca._input.device import is_dask
 from fairpca._input.labels import classes_in, encode_few_groups, refuse_counts
 from fairpca._input.rows import as_rows
-from fairpca._input.stream import Input, Stream, in_memory, open_input, with_missing
+from fairpca._input.stream import Input, Stream, as_chosen, in_memory, open_input
 from fairpca._linear_map import with_signs
 from fairpca._moments.group_differences import Notion
 from fairpca._moments.group_moments import GroupMoments, Missing
@@ -44,7 +46,7 @@ from fairpca._problems.solution import Solution, disparity
 from fairpca._sklearn import Interval, RealNotInt, StrOptions
 from fairpca._solvers import solve
 from fairpca._solvers.rank import solve_fewest_components
-from fairpca._typing import Array, Codes, Label, Labels
+from fairpca._typing import Array
 from fairpca.exceptions import NotEnoughRows
 
 Result = TypeVar("Result")
@@ -70,11 +72,19 @@ class AvailableCases:
     missing: Missing = "error"
 
 
-class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class SeveralAttributes:
+    """The parameter of the estimators that can compare the groups of several attributes."""
+
+    _: KW_ONLY
+    crossing: bool = True
+
+
+class GroupEstimator(BaseEstimator, GroupRecord, Generic[Result]):  # type: ignore[misc]
     """Base of all estimators, which fit to the moments of groups.
 
     A subclass defines how the result is found (``_solve``) and which fitted attributes follow
-    (``_set_result``).
+    (``_set_result``); what they are is declared in :mod:`fairpca._estimators.fitted`.
     """
 
     __metadata_request__fit: ClassVar = _BY_ROW
@@ -86,31 +96,19 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         "min_group_size": [Interval(Integral, 1, None, closed="left")],
         "small_groups": [StrOptions({"error", "merge", "ignore"})],
         "missing": [StrOptions(set(get_args(Missing)))],
+        "crossing": ["boolean"],
         "notion": [StrOptions(set(get_args(Notion)))],
         "pos_label": [object],
         "random_state": ["random_state"],
     }
-    #: Shapes of the numbers that a model file must hold: r components, d features, k groups.
-    _saved_shapes: ClassVar[dict[str, str]] = {"mean_": "d", "scale_": "d", "group_sizes_": "k"}
 
     standardize: bool
     # For estimators of two groups, which do not have these parameters.
     min_group_size: int = 1
     small_groups: SmallGroups = "error"
     missing: Missing = "error"  # for estimators without this parameter
+    crossing: bool = True  # likewise
 
-    moments_: GroupMoments
-    feature_names_in_: Labels
-    n_features_in_: int
-    n_samples_: int
-    mean_: Array
-    scale_: Array
-    groups_: Labels
-    group_sizes_: Codes
-    small_groups_: list[Label]
-    covariance_: Array
-    clipped_variance_: Array
-    _named: tuple[str, ...] = ()  # columns of X that arguments of ``fit`` named
     _lacking: str = ""  # why the rows that ``partial_fit`` has seen do not allow a fit yet
     _otherwise: ClassVar[str] = ""  # what to use for one group instead
 
@@ -122,6 +120,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         sensitive_features: Any = None,
         sample_weight: Any = None,
         units: Any = None,
+        **unknown: Never,
     ) -> Self:
         """Fit to the rows of X, or to moments accumulated elsewhere.
 
@@ -149,6 +148,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
             of :class:`FairPCACV`; a row without a label is a unit by itself. Other estimators
             accept it and only count.
         """
+        refuse_unknown_arguments(self, "fit", unknown)
         self._validate_params()
         if isinstance(X, GroupMoments):
             given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
@@ -176,6 +176,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         sensitive_features: Any = None,
         sample_weight: Any = None,
         units: Any = None,
+        **unknown: Never,
     ) -> Self:
         """Add the rows of X to those seen before, and fit to all of them; arguments as for `fit`.
 
@@ -184,6 +185,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         Each call solves; for very many blocks use :meth:`GroupMoments.update` and fit to the
         moments.
         """
+        refuse_unknown_arguments(self, "partial_fit", unknown)
         self._validate_params()
         if isinstance(X, GroupMoments):
             raise TypeError(
@@ -271,7 +273,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
 
     def _opened(self, *given: Any) -> Input:
         """What the arguments of ``fit`` hold."""
-        return with_missing(open_input(*given), self.missing)
+        return as_chosen(open_input(*given), self.missing, self.crossing)
 
     def _rows_of(self, method: str, given: Input) -> Input:
         """Rows and coded groups; streams and dask collections are left as they are."""
@@ -282,7 +284,8 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
             return given
         rows = as_rows(given.X)
         least = self._least if method == "fit" else None
-        return given._replace(X=rows, sensitive_features=encode_few_groups(groups, rows, least))
+        coded = encode_few_groups(groups, rows, least, self.crossing)
+        return given._replace(X=rows, sensitive_features=coded)
 
     @property
     def _least(self) -> int:
@@ -305,9 +308,17 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
 
     def _settle(self, moments: Moments) -> SettledGroups:
         """The groups to compare: small ones merged or left out, columns standardised if asked."""
+        if not self.crossing:
+            moments = moments.by_attribute()
+        elif moments.attributes and not isinstance(self, SeveralAttributes):
+            raise ValueError(
+                f"groups of these moments overlap, but {type(self).__name__} wants each row in one "
+                "group; make moments with crossing=True."
+            )
         settled = settle_small_groups(moments, self.min_group_size, self.small_groups)
-        compared = settled.moments.groups[settled.compared].tolist()
-        check_several_groups(compared, int(moments.counts.sum()), self._otherwise)
+        labels = settled.moments.groups
+        for members in [settled.compared, *settled.moments.attributes.values()]:
+            check_several_groups(labels[members].tolist(), moments.n_rows, self._otherwise)
         self._check_groups(settled)
         if settled.moments.has_missing and self.missing == "error":
             raise ValueError(
@@ -358,7 +369,7 @@ class GroupEstimator(BaseEstimator, Generic[Result]):  # type: ignore[misc]
         fitted.mean_ = known.mean * fitted.scale_
         fitted.groups_ = known.groups
         fitted.group_sizes_ = known.counts
-        fitted.n_samples_ = int(known.counts.sum())
+        fitted.n_samples_ = known.n_rows
         fitted.small_groups_ = settled.small
         if self.missing == "available":
             fitted.covariance_ = settled.covariance
@@ -448,16 +459,6 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         "whiten": ["boolean"],
         "tol": [Interval(Real, 0, None, closed="left")],
     }
-    _saved_shapes: ClassVar[dict[str, str]] = {
-        **GroupEstimator._saved_shapes,
-        "components_": "rd",
-        **dict.fromkeys(("explained_variance_", "explained_variance_ratio_"), "r"),
-        **dict.fromkeys(("group_errors_", "pca_group_errors_"), "k"),
-        "group_explained_variance_ratio_": "k",
-        **dict.fromkeys(("noise_variance_", "disparity_"), ""),
-        **dict.fromkeys(("reconstruction_error_", "pca_reconstruction_error_"), ""),
-    }
-
     _otherwise: ClassVar[str] = ", or use sklearn.decomposition.PCA"
 
     def _check_groups(self, settled: SettledGroups) -> None:
@@ -472,7 +473,7 @@ class FairProjection(Projection, GroupEstimator[Solution]):
     def _solve(self, settled: SettledGroups) -> Solution:
         """Decide on the rank, and solve."""
         operand = settled.measured(self.relative_errors)
-        n, d = int(settled.moments.counts.sum()), operand.n_features
+        n, d = settled.moments.n_rows, operand.n_features
         limit, wanted = min(n, d), self.n_components
         if operand.products_only and not isinstance(wanted, Integral):
             raise ValueError(
@@ -497,7 +498,7 @@ class FairProjection(Projection, GroupEstimator[Solution]):
     def _set_result(self, settled: SettledGroups, result: Solution) -> None:
         """Set components, variances and the figures of the groups."""
         operand, measured = settled.operand, settled.measured(self.relative_errors)
-        n, labels = int(settled.moments.counts.sum()), settled.moments.groups.tolist()
+        n, labels = settled.moments.n_rows, settled.moments.groups.tolist()
         total, unbiased = float(operand.shares @ operand.traces), n / max(n - 1, 1)
         self.components_, variances = self._components(settled, result)
         r, d = self.components_.shape
@@ -513,8 +514,8 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         self.group_explained_variance_ratio_ = 1.0 - self.group_errors_ / whole
         self.reconstruction_error_ = float(measured.shares @ self.group_errors_)
         self.disparity_ = float(disparity(result.errors, *sides))
-        self.harmed_group_: Any = labels[result.harmed]
-        self.privileged_group_: Any = labels[result.privileged]
+        self.harmed_group_ = labels[result.harmed]
+        self.privileged_group_ = labels[result.privileged]
         self.pca_group_errors_ = np.maximum(result.pca.errors, 0.0)
         self.pca_reconstruction_error_ = float(measured.shares @ self.pca_group_errors_)
         self.alpha_ = result.alpha

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairpca._estimators.base import AnyGroups, FairProjection, Targeted
+from fairpca._estimators.fitted import BlindRecord
 from fairpca._moments.group_differences import (
     MeanGapOperand,
     Notion,
@@ -53,7 +54,7 @@ class TargetedProjection(AnyGroups, FairProjection, Targeted[Solution]):
 
 
 @dataclass(eq=False, repr=False)
-class BlindPCA(TargetedProjection):
+class BlindPCA(TargetedProjection, BlindRecord):
     """Principal component analysis whose scores do not tell the groups apart.
 
     Of all projections whose scores have the same mean in every group, this one keeps the most

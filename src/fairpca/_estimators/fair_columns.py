@@ -10,8 +10,9 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_array
 
 from fairpca._estimators.base import AnyGroups, AvailableCases, GroupEstimator
+from fairpca._estimators.fitted import ColumnsRecord
 from fairpca._estimators.transformer import Transformer
-from fairpca._input.rows import refusing_overflow
+from fairpca._input.rows import refuse_no_table, refusing_overflow
 from fairpca._input.stream import is_stream, map_stream, without_named
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import WorstOffProblem
@@ -25,7 +26,14 @@ _Choices = tuple[ColumnChoice, ColumnChoice, float]  # the fair one, the usual o
 
 
 @dataclass(eq=False, repr=False)
-class FairColumns(Transformer, SelectorMixin, AvailableCases, AnyGroups, GroupEstimator[_Choices]):  # type: ignore[misc]
+class FairColumns(
+    Transformer,
+    SelectorMixin,  # type: ignore[misc]
+    AvailableCases,
+    AnyGroups,
+    GroupEstimator[_Choices],
+    ColumnsRecord,
+):
     r"""Keep the r columns from which the worst-described group is rebuilt best.
 
     All columns are rebuilt from the kept columns S by one linear map for everybody,
@@ -102,13 +110,6 @@ class FairColumns(Transformer, SelectorMixin, AvailableCases, AnyGroups, GroupEs
         "n_columns": [Interval(Integral, 1, None, closed="left")],
         "max_subsets": [Interval(Integral, 0, None, closed="left")],
     }
-    _saved_shapes: ClassVar[dict[str, str]] = {
-        **GroupEstimator._saved_shapes,
-        **dict.fromkeys(("columns_", "baseline_columns_"), "r"),
-        **dict.fromkeys(("rebuild_map_", "baseline_rebuild_map_"), "rd"),
-        **dict.fromkeys(("group_errors_", "baseline_group_errors_"), "k"),
-        **dict.fromkeys(("reconstruction_error_", "disparity_", "lower_bound_"), ""),
-    }
 
     def _solve(self, settled: SettledGroups) -> _Choices:
         operand = settled.measured(self.relative_errors)
@@ -151,6 +152,7 @@ class FairColumns(Transformer, SelectorMixin, AvailableCases, AnyGroups, GroupEs
     def inverse_transform(self, X: Any) -> Array:
         """Rebuild all columns from those kept, which X holds as :meth:`transform` gives them."""
         fitted = self._ready()
+        refuse_no_table(X)
         with refusing_overflow("X"):
             kept: Array = check_array(X, dtype=[np.float64, np.float32])
         wanted = fitted.get_feature_names_out().tolist()

@@ -5,7 +5,8 @@ from math import inf
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
-from fairpca._estimators.base import AnyGroups, AvailableCases
+from fairpca._estimators.base import AnyGroups, AvailableCases, SeveralAttributes
+from fairpca._estimators.fitted import FairPCARecord
 from fairpca._estimators.ordered import OrderedProjection
 from fairpca._input.checks import check_two_groups
 from fairpca._moments.small_groups import SettledGroups
@@ -14,7 +15,7 @@ from fairpca._sklearn import Interval, StrOptions
 
 
 @dataclass(eq=False, repr=False)
-class FairPCA(AvailableCases, AnyGroups, OrderedProjection):
+class FairPCA(AvailableCases, SeveralAttributes, AnyGroups, OrderedProjection, FairPCARecord):
     """Principal component analysis that describes the worst-described group as well as possible.
 
     Plain PCA may reconstruct one group much worse than another. ``FairPCA`` minimises the largest
@@ -69,6 +70,12 @@ class FairPCA(AvailableCases, AnyGroups, OrderedProjection):
     small_groups : {"error", "merge", "ignore"}, default="error"
         Refuse small groups by name; merge them into one group called "rest"; or leave them out of
         the comparison, so that they count in the overall error only.
+    crossing : bool, default=True
+        What several columns of ``sensitive_features`` mean. By default they are crossed: each
+        combination of labels is a group. With False each column, an *attribute*, has groups of its
+        own, called "sex = f" or "age = old", and all of these are compared: every row counts in one
+        group of each attribute. ``small_groups="merge"`` then merges within an attribute. Not with
+        ``missing="available"``.
     missing : {"error", "available"}, default="error"
         What NaN means in X. ``"available"``: a value is missing; each entry of a group's second
         moments is then an average over the rows that have both columns. Nothing is filled in, so
@@ -106,7 +113,7 @@ class FairPCA(AvailableCases, AnyGroups, OrderedProjection):
         0.02 is two percent. Computed when it is asked for, by a fit of each rank.
     score_covariance_ : ndarray of shape (n_components_, n_components_)
         With ``order="fair"``: the covariance of the scores, with n - 1.
-    n_components_, n_features_in_ : int
+    n_components_, n_features_in_, n_samples_ : int
     feature_names_in_ : ndarray of str
         Only when X was a data frame with string column names.
     groups_, group_sizes_ : ndarray of shape (k,)

@@ -13,6 +13,7 @@ from fairpca._cv.split import learn_repeats
 from fairpca._cv.stopping import Stop, solve_by_folds
 from fairpca._estimators.advice import warn_of_held_out
 from fairpca._estimators.fair_pca import FairPCA
+from fairpca._estimators.fitted import FairPCACVRecord
 from fairpca._input.stream import Input
 from fairpca._moments.implicit import Moments
 from fairpca._moments.operand import Operand
@@ -21,7 +22,7 @@ from fairpca._problems.solution import Solution
 
 
 @dataclass(eq=False, repr=False)
-class FairPCACV(FairPCA):
+class FairPCACV(FairPCA, FairPCACVRecord):
     """:class:`FairPCA` with its stop chosen by cross-validation, by the errors of held-out rows.
 
     What a group gains on the training rows, it need not gain on new rows, which are what counts.
@@ -47,7 +48,7 @@ class FairPCACV(FairPCA):
     random_state : int, RandomState or None, default=None
         A nonzero int gives other folds than None does. Splitters have their own ``random_state``.
     n_components, constraint, max_disparity, max_error_increase, max_group_increase
-    standardize, relative_errors, whiten, min_group_size, small_groups, missing, tol
+    standardize, relative_errors, whiten, min_group_size, small_groups, crossing, missing, tol
         As in :class:`FairPCA`. With ``standardize`` each fold is judged in units of the standard
         deviations of the other folds.
 

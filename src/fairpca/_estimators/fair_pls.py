@@ -11,6 +11,7 @@ import numpy as np
 
 from fairpca._estimators.advice import warn_of_target
 from fairpca._estimators.blind_pca import TargetedProjection
+from fairpca._estimators.fitted import PLSRecord
 from fairpca._input.labels import holds_fractions, refuse_counts
 from fairpca._input.rows import NumericTarget
 from fairpca._moments.group_differences import (
@@ -32,7 +33,7 @@ from fairpca._typing import Array
 
 
 @dataclass(eq=False, repr=False)
-class FairPLS(TargetedProjection):
+class FairPLS(TargetedProjection, PLSRecord):
     """Partial least squares whose scores do not tell the groups apart.
 
     PLS looks for directions of large covariance with a target y, where PCA looks for large

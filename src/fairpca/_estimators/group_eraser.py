@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin
-from sklearn.utils.validation import validate_data
 
 from fairpca._estimators.base import AnyGroups, GroupEstimator, Targeted
+from fairpca._estimators.fitted import EraserRecord
 from fairpca._estimators.transformer import Transformer
 from fairpca._input.rows import refusing_overflow
 from fairpca._input.stream import is_stream, map_stream, without_named
@@ -22,7 +22,7 @@ _Erasure = tuple[Array, Array, Array]  # detectors, corrections and differences 
 
 
 @dataclass(eq=False, repr=False)
-class GroupEraser(OneToOneFeatureMixin, Transformer, AnyGroups, Targeted[_Erasure]):  # type: ignore[misc]
+class GroupEraser(OneToOneFeatureMixin, Transformer, AnyGroups, Targeted[_Erasure], EraserRecord):  # type: ignore[misc]
     r"""Change the data as little as possible, so that no linear model can tell the groups apart.
 
     With C the covariance of all rows, :math:`W = C^{-1/2}` and P the projector onto the whitened
@@ -93,11 +93,6 @@ class GroupEraser(OneToOneFeatureMixin, Transformer, AnyGroups, Targeted[_Erasur
         **GroupEstimator._parameter_constraints,
         "strength": [Interval(Real, 0, 1, closed="both")],
     }
-    _saved_shapes: ClassVar[dict[str, str]] = {
-        **GroupEstimator._saved_shapes,
-        **dict.fromkeys(("detectors_", "corrections_"), "rd"),
-        **dict.fromkeys(("change_", "mean_gap_", "raw_mean_gap_"), ""),
-    }
 
     def _solve(self, settled: SettledGroups) -> _Erasure:
         operand, frame = settled.operand.compact, settled.operand.frame
@@ -106,7 +101,7 @@ class GroupEraser(OneToOneFeatureMixin, Transformer, AnyGroups, Targeted[_Erasur
         values, V = np.linalg.eigh(np.tensordot(operand.shares, operand.dense_matrices, axes=1))
         varying = values > d * EPS * values[-1]
         V, roots = V[:, varying], np.sqrt(values[varying])
-        V = V if frame is None else frame @ V
+        V = V if frame is None else frame.expand(V)
         Q = spanned(differences @ V / roots, 1.0)
         return (V / roots @ Q).T, (V * roots @ Q).T, differences
 
@@ -135,9 +130,8 @@ class GroupEraser(OneToOneFeatureMixin, Transformer, AnyGroups, Targeted[_Erasur
         if is_stream(X):
             return map_stream(fitted, X)
         X = without_named(X, fitted._named)
-        kinds = {"dtype": [np.float64, np.float32], "accept_sparse": ("csr", "csc")}
+        given = fitted._validate(X)
         with refusing_overflow("X"):
-            given: Any = validate_data(fitted, X, reset=False, **kinds)
             rows: Array = given.toarray() if hasattr(given, "toarray") else given
             detected = (rows - fitted.mean_) @ fitted.detectors_.T
             erased = fitted.strength * detected @ fitted.corrections_

@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairpca._estimators.base import AnyGroups, AvailableCases, FairProjection
+from fairpca._estimators.base import AnyGroups, AvailableCases, FairProjection, SeveralAttributes
+from fairpca._estimators.fitted import LossesRecord
 from fairpca._estimators.ordered import OrderedProjection
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
@@ -17,7 +18,7 @@ from fairpca._typing import Array, Center
 
 
 @dataclass(eq=False, repr=False)
-class CenteredProjection(AvailableCases, AnyGroups, FairProjection):
+class CenteredProjection(AvailableCases, SeveralAttributes, AnyGroups, FairProjection):
     """Base of the estimators whose criterion is measured about a mean of the user's choice.
 
     Errors are about the overall mean in any case.
@@ -52,7 +53,7 @@ class CenteredProjection(AvailableCases, AnyGroups, FairProjection):
 
 
 @dataclass(eq=False, repr=False)
-class MinMaxPCA(OrderedProjection, CenteredProjection):
+class MinMaxPCA(OrderedProjection, CenteredProjection, LossesRecord):
     """Principal component analysis that serves the worst-off group best.
 
     With its defaults this minimises the criterion of Samadi et al. [1]_, who call their method
@@ -74,7 +75,7 @@ class MinMaxPCA(OrderedProjection, CenteredProjection):
         overall mean either way; with ``center="overall"``, ``criterion="error"`` minimises the
         largest of the ``group_errors_``.
     n_components, standardize, relative_errors, whiten
-    min_group_size, small_groups, missing, tol
+    min_group_size, small_groups, crossing, missing, tol
         As in :class:`FairPCA`.
     order : {"variance", "fair"}, default="variance"
         As in :class:`FairPCA`; each prefix is fair by the criterion.

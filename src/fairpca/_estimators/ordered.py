@@ -1,6 +1,6 @@
 """Components in an order in which every prefix is fair, and what each prefix costs."""
 
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from math import nan
 from typing import Any, ClassVar, Literal
 
@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from fairpca._estimators.base import FairProjection
+from fairpca._estimators.fitted import OrderedRecord
 from fairpca._input.checks import check_integer
 from fairpca._linear_map import with_signs
 from fairpca._moments.operand import Operand
@@ -21,7 +22,7 @@ from fairpca._typing import Array
 
 
 @dataclass(eq=False, repr=False)
-class OrderedProjection(FairProjection):
+class OrderedProjection(FairProjection, OrderedRecord):
     """Base of the estimators whose components can be ordered by fairness instead of variance."""
 
     _: KW_ONLY
@@ -31,7 +32,6 @@ class OrderedProjection(FairProjection):
         **FairProjection._parameter_constraints,
         "order": [StrOptions({"variance", "fair"})],
     }
-    score_covariance_: Array = field(init=False)
 
     def _validate_params(self) -> None:
         super()._validate_params()
@@ -71,7 +71,7 @@ class OrderedProjection(FairProjection):
             basis = fair_order(problem, self._measured(settled), basis, self.tol)
         components = with_signs(basis.T)
         C_U = np.tensordot(settled.operand.shares, settled.operand.products(components.T), axes=1)
-        n = int(settled.moments.counts.sum())
+        n = settled.moments.n_rows
         covariance = components @ C_U
         self.score_covariance_ = covariance * n / max(n - 1, 1)
         return components, np.maximum(np.diagonal(covariance), 0.0)

@@ -14,29 +14,30 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_array
 
+from fairpca._estimators.fitted import ProjectionRecord
 from fairpca._estimators.transformer import Transformer
 from fairpca._input.device import DeviceRows, is_dask, is_device_array, on_host
-from fairpca._input.rows import as_rows, dense_blocks, refuse_unusable_numbers, refusing_overflow
+from fairpca._input.rows import (
+    as_rows,
+    dense_blocks,
+    refuse_no_table,
+    refuse_unusable_numbers,
+    refusing_overflow,
+)
 from fairpca._input.stream import is_stream, map_stream, without_named
+from fairpca._linear_map import no_variance, projection_map
 from fairpca._moments.tolerances import EPS
 from fairpca._typing import Array
 
 
-class Projection(ClassNamePrefixFeaturesOutMixin, Transformer):  # type: ignore[misc]
+class Projection(ClassNamePrefixFeaturesOutMixin, Transformer, ProjectionRecord):  # type: ignore[misc]
     """Methods that need orthonormal ``components_``, a ``mean_`` and a ``scale_``."""
 
-    components_: Array
-    scale_: Array
-    explained_variance_: Array
-    n_components_: int
-    n_features_in_: int
-    n_samples_: int
     standardize: bool
     whiten: bool
     relative_errors: bool
     tol: float = math.inf  # for estimators without this parameter
     _ready: Callable[[], Self]
-    _named: tuple[str, ...] = ()  # columns that arguments of ``fit`` named
 
     def transform(self, X: Any) -> Any:
         """Project X onto the components.
@@ -60,19 +61,20 @@ class Projection(ClassNamePrefixFeaturesOutMixin, Transformer):  # type: ignore[
             return map_stream(fitted, X)
         X = without_named(X, fitted._named)
         nothing = np.zeros(fitted.n_components_)
-        return fitted._map_rows(X, type(self)._scores, fitted.mean_, encoder_of(fitted).T, nothing)
+        own = projection_map(fitted)
+        return fitted._map_rows(X, type(self)._scores, own.mean, own.encode, nothing)
 
     def _scores(self, X: Any) -> Array:
         X = self._validate(X, self.missing == "available")
         kind = X.dtype
-        encoder: Any = encoder_of(self)
+        encode: Any = projection_map(self).encode
         with refusing_overflow("X"):
             if issparse(X):
-                scores = np.asarray(X @ encoder.T - encoder @ self.mean_).astype(kind)
+                scores = np.asarray(X @ encode - self.mean_ @ encode).astype(kind)
             else:
-                scores = np.empty((X.shape[0], len(encoder)), dtype=kind)
+                scores = np.empty((X.shape[0], encode.shape[1]), dtype=kind)
                 for place, block in dense_blocks(as_rows(X)):  # without a centred copy of all of X
-                    scores[place] = (block - self.mean_) @ encoder.T
+                    scores[place] = (block - self.mean_) @ encode
             return _finite(scores)
 
     def inverse_transform(self, X: Any) -> Any:
@@ -89,15 +91,15 @@ class Projection(ClassNamePrefixFeaturesOutMixin, Transformer):  # type: ignore[
         """
         fitted = self._ready()
         nothing = np.zeros(fitted.n_components_)
-        return fitted._map_rows(
-            X, type(self)._reconstruct, nothing, _decoder_of(fitted), fitted.mean_
-        )
+        own = projection_map(fitted)
+        return fitted._map_rows(X, type(self)._reconstruct, nothing, own.decode, own.mean)
 
     def _reconstruct(self, X: Any) -> Array:
+        refuse_no_table(X)
         with refusing_overflow("X"):
             scores = check_array(X, dtype=[np.float64, np.float32])
             self._check_width(scores.shape[1], self.n_components_)
-            rows: Array = scores @ _decoder_of(self) + self.mean_
+            rows: Array = projection_map(self).rebuilt(scores)
             return _finite(rows.astype(scores.dtype, copy=False))
 
     def _check_width(self, given: int, wanted: int) -> None:
@@ -144,7 +146,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, Transformer):  # type: ignore[
         X = fitted._validate(X)
         U, variances = fitted._axes()
         r, d = U.shape
-        floor = _no_variance(fitted)
+        floor = no_variance(fitted)
         along = np.maximum(variances, floor)
         across = max(fitted.noise_variance_, floor)
         constant = d * np.log(2 * np.pi) + np.log(along).sum() + (d - r) * np.log(across)
@@ -182,7 +184,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, Transformer):  # type: ignore[
         least = variances.min()
         if r < d:
             least = min(least, fitted.noise_variance_)
-        if least <= _no_variance(fitted):
+        if least <= no_variance(fitted):
             raise ValueError(
                 f"the covariance has no inverse: with {r} of {d} components, some direction has no "
                 "variance; fit without constant and redundant columns, or use "
@@ -208,9 +210,12 @@ class Projection(ClassNamePrefixFeaturesOutMixin, Transformer):  # type: ignore[
         """An equivalent fitted :class:`sklearn.decomposition.PCA`, without groups.
 
         With ``standardize`` it is a pipeline of a ``StandardScaler`` and a ``PCA``. For ONNX,
-        convert it: ``skl2onnx.to_onnx(fair.to_sklearn(), X[:1])`` with X in float64.
+        convert it: ``skl2onnx.to_onnx(fair.to_sklearn(), X[:1])`` with X in float64. Whitened
+        scores that do not vary are refused: ``PCA`` would divide them by nearly nothing.
         """
         fitted = self._ready()
+        if fitted.whiten:
+            fitted._refuse_scores_without_variance()
         pca = PCA(n_components=fitted.n_components_, whiten=fitted.whiten)
         for name in ("n_components_", "n_samples_", "noise_variance_", "n_features_in_"):
             setattr(pca, name, getattr(fitted, name))
@@ -229,6 +234,18 @@ class Projection(ClassNamePrefixFeaturesOutMixin, Transformer):  # type: ignore[
         if hasattr(fitted, "feature_names_in_"):
             first.feature_names_in_ = fitted.feature_names_in_.copy()
         return make_pipeline(first, pca) if fitted.standardize else pca
+
+    def _refuse_scores_without_variance(self) -> None:
+        """Refuse scores that scikit-learn's ``PCA`` divides by the rounding of 1 instead."""
+        variances = self.explained_variance_
+        lost = (variances <= no_variance(self)) | (variances <= EPS**2)
+        if lost.any():
+            raise ValueError(
+                f"scikit-learn's PCA cannot whiten score {int(lost.argmax())} as this "
+                f"{type(self).__name__} does: its variance is {variances[lost][0]:.3g}, and PCA "
+                f"divides by a standard deviation of at least {EPS:.2g}; fit with whiten=False or "
+                "fewer components, or multiply X by a constant if its units are tiny."
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -252,29 +269,6 @@ def _between(U: Array, along: Array, across: float) -> Array:
     matrix: Array = (U.T * (along - across)) @ U
     matrix.flat[:: len(matrix) + 1] += across
     return matrix
-
-
-def encoder_of(projection: Projection) -> Array:
-    """The matrix W of the scores ``(X - mean_) @ W.T``."""
-    return np.asarray(projection.components_ / projection.scale_ / _units(projection)[:, None])
-
-
-def _decoder_of(projection: Projection) -> Array:
-    """The matrix V of the reconstructions ``mean_ + scores @ V``."""
-    return np.asarray(projection.components_ * projection.scale_ * _units(projection)[:, None])
-
-
-def _units(projection: Projection) -> Array:
-    """Divisors for whitening: standard deviations, or 1 without it and where scores are zero."""
-    variances = projection.explained_variance_
-    divided = projection.whiten & (variances > _no_variance(projection))
-    return np.sqrt(np.where(divided, variances, 1.0))
-
-
-def _no_variance(projection: Projection) -> float:
-    """Variances up to this size may be rounding errors."""
-    whole, d = float(projection.explained_variance_.sum()), projection.components_.shape[1]
-    return float(d * EPS) * max(whole, 1e-300)
 
 
 def _on_block(work: Callable[[Any], Array], width: int, block: Any) -> Array:

@@ -7,19 +7,17 @@ from scipy.sparse import issparse
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from fairpca._input.rows import as_rows, refuse_non_finite, refusing_overflow
+from fairpca._estimators.fitted import GroupRecord
+from fairpca._input.rows import as_rows, refuse_no_table, refuse_non_finite, refusing_overflow
 from fairpca._input.stream import refuse_stream
 from fairpca._moments.expected_values import completed_rows
 from fairpca._moments.group_moments import Missing
-from fairpca._typing import Array
 
 
-class Transformer(TransformerMixin):  # type: ignore[misc]
+class Transformer(TransformerMixin, GroupRecord):  # type: ignore[misc]
     """Scikit-learn's mixin, which refuses to read a stream twice."""
 
-    mean_: Array
     missing: Missing
-    covariance_: Array  # with ``missing="available"``
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Fit to X, then transform it; arguments are those of ``fit``. Streams are refused."""
@@ -29,6 +27,7 @@ class Transformer(TransformerMixin):  # type: ignore[misc]
 
     def _validate(self, X: Any, may_miss: bool = False) -> Any:
         """Rows as numbers; where values may be missing, expected ones stand in for them."""
+        refuse_no_table(X)
         allowed = {"accept_sparse": ("csr", "csc"), "dtype": [np.float64, np.float32]}
         with refusing_overflow("X"):
             checked: Any = validate_data(self, X, reset=False, ensure_all_finite=False, **allowed)

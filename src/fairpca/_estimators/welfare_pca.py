@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fairpca._estimators.fitted import WelfareRecord
 from fairpca._estimators.minmax_pca import CenteredProjection
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
@@ -20,7 +21,7 @@ _INFINITE = 1e8  # Larger aversions differ from infinity only by rounding.
 
 
 @dataclass(eq=False, repr=False)
-class WelfarePCA(CenteredProjection):
+class WelfarePCA(CenteredProjection, WelfareRecord):
     """Principal component analysis with a dial from the average group to the worst-off one.
 
     The *welfare* of a projection is the power mean ``(mean_g V_g^(1-a))^(1/(1-a))`` of the
@@ -55,7 +56,7 @@ class WelfarePCA(CenteredProjection):
         this does not change the projection.
     tol : float, default=1e-6
         As in :class:`FairPCA`, in units of the largest total variance of a group.
-    n_components, standardize, whiten, min_group_size, small_groups, missing
+    n_components, standardize, whiten, min_group_size, small_groups, crossing, missing
         As in :class:`FairPCA`.
 
     Attributes

@@ -4,7 +4,7 @@ Every message says what was passed, what is allowed, and the call that fixes it.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -32,6 +32,15 @@ def forgotten_groups(estimator: object, method: str, y: Any, needs_y: bool) -> T
     if y is not None and not needs_y:
         hint += " If the labels passed as y are the groups, pass sensitive_features=y."
     return TypeError(f"{problem} Pass {call}.{hint}")
+
+
+def refuse_unknown_arguments(estimator: object, method: str, unknown: Iterable[str]) -> None:
+    """Refuse arguments that ``fit`` does not have, perhaps groups under another name."""
+    for name in unknown:
+        raise TypeError(
+            f"{type(estimator).__name__}.{method} has no argument {name!r}; pass the group of each "
+            "row as sensitive_features, and if you like sample_weight and units."
+        )
 
 
 def refuse_beside_moments(estimator: object, **given: Any) -> None:

@@ -33,10 +33,24 @@ class CodedLabels(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """Groups as the moments want them: labels are sorted, and each of them has a row."""
+    """Groups as the moments want them: labels are sorted, and each of them has a row.
+
+    Several columns, here called attributes, are crossed. ``margins`` then names the group of each
+    label in each attribute, such as ``{"f & old": {"sex": "sex = f", "age": "age = old"}}``.
+    """
 
     codes: Codes
     labels: Labels
+    margins: dict[Any, dict[str, str]]
+
+    def by_attribute(self) -> dict[str, tuple[Codes, Labels]]:
+        """Codes and sorted labels of the groups of each attribute."""
+        names = [self.margins[label] for label in self.labels.tolist()]
+        found = {}
+        for attribute in names[0]:
+            labels = [own[attribute] for own in names]
+            found[attribute] = _encode_coded(CodedLabels(self.codes, labels), _GROUPS)
+        return found
 
 
 def encode_groups(groups: Any, n_rows: int) -> Groups:
@@ -46,29 +60,48 @@ def encode_groups(groups: Any, n_rows: int) -> Groups:
     columns, names = _label_columns(groups)
     encoded = [_encode_column(column, n_rows) for column in columns]
     if len(encoded) == 1:
-        return Groups(*encoded[0])
+        return Groups(*encoded[0], {})
     codes, cells = cross_cells(encoded)
     texts = [cell_text(cell, names) for cell in cells]
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
         problem = f"two intersections of sensitive_features would both be called {twice!r}"
         raise ValueError(f"{problem}; pass labels of one type in each column.")
-    return Groups(*_encode_coded(CodedLabels(codes, texts), _GROUPS))
+    names = names or [f"column {j}" for j in range(len(columns))]
+    margins = dict(zip(texts, (_margins_of(cell, names) for cell in cells), strict=True))
+    return Groups(*_encode_coded(CodedLabels(codes, texts), _GROUPS), margins)
 
 
-def encode_few_groups(groups: Any, rows: Rows, least: int | None = 1) -> Groups:
+def _margins_of(cell: tuple[Any, ...], names: Sequence[str]) -> dict[str, str]:
+    """The group of a cell in each attribute."""
+    return {str(name): f"{name} = {label}" for name, label in zip(names, cell, strict=True)}
+
+
+def encode_few_groups(
+    groups: Any, rows: Rows, least: int | None = 1, crossing: bool = True
+) -> Groups:
     """Groups as codes; refuses what are no groups, and warns of columns that reveal them.
 
     Groups of fewer than ``least`` rows are not compared. None is for a block, too few rows to tell.
+    Without crossing, the groups are those of each column.
     """
     coded = encode_groups(groups, rows.n_rows)
     if least is not None:
-        counts = np.bincount(coded.codes)
-        refuse_continuous(coded.labels, counts, least)
-        refuse_ids(coded.labels, counts, least)
+        refuse_unlike_groups(groups, coded, least, crossing)
     if rows.feature_names is not None:
         warn_of_group_columns(rows, coded if getattr(groups, "ndim", 0) == 1 else groups)
     return coded
+
+
+def refuse_unlike_groups(groups: Any, coded: Groups, least: int, crossing: bool) -> None:
+    """Refuse labels that look continuous, or like the names of rows."""
+    compared: list[Groups] = [coded]
+    if coded.margins and not crossing:
+        compared = [encode_groups(column, len(coded.codes)) for column in _label_columns(groups)[0]]
+    for own in compared:
+        counts = np.bincount(own.codes)
+        refuse_continuous(own.labels, counts, least)
+        refuse_ids(own.labels, counts, least)
 
 
 def warn_of_group_columns(rows: Rows, groups: Any) -> None:
@@ -76,7 +109,7 @@ def warn_of_group_columns(rows: Rows, groups: Any) -> None:
     names, n = rows.feature_names or [], rows.n_rows
     columns = [groups] if isinstance(groups, Groups) else _label_columns(groups)[0]
     what = "the group" if len(columns) == 1 else "one of the sensitive features"
-    for codes, labels in [encode_groups(column, n) for column in columns]:
+    for codes, labels, _ in [encode_groups(column, n) for column in columns]:
         k = len(labels)
         if k < 2 or n < 2 * k:  # where most groups have one row, any column tells them apart
             continue
@@ -111,7 +144,7 @@ def _encode_column(
     seen = list(dict.fromkeys(items))
     if any(map(is_missing, seen)):
         _refuse_missing_labels(np.fromiter(map(is_missing, items), bool, len(items)), name)
-    ordered = sort_labels(seen)
+    ordered = sort_labels([_plain(label) for label in seen])
     position = {label: code for code, label in enumerate(ordered)}
     codes = np.fromiter(map(position.__getitem__, items), np.intp, len(items))
     return codes, label_vector(ordered)
@@ -124,7 +157,7 @@ def _encode_coded(values: CodedLabels, name: str) -> tuple[Codes, Labels]:
     if any(map(is_missing, seen)):
         missing = np.array([is_missing(label) for label in values.labels])
         _refuse_missing_labels(missing[values.codes], name)
-    ordered = sort_labels(list(dict.fromkeys(seen)))
+    ordered = sort_labels([_plain(label) for label in dict.fromkeys(seen)])
     position = {label: code for code, label in enumerate(ordered)}
     codes = np.array([position.get(label, 0) for label in values.labels], np.intp)
     return codes[values.codes], label_vector(ordered)
@@ -204,6 +237,11 @@ def is_missing(label: Any) -> bool:
         return True
 
 
+def _plain(label: Any) -> Any:
+    """A label of Python in place of an equal one of numpy."""
+    return label.item() if isinstance(label, np.str_ | np.bool_ | np.number) else label
+
+
 def sort_labels(labels: Sequence[Any]) -> list[Any]:
     """Sorted where the labels can be compared, else by type and text; the order never varies."""
     try:
@@ -273,7 +311,8 @@ def cell_text(cell: Any, names: Sequence[str] | None) -> str:
 def encode_outcomes(outcomes: Any, n_rows: int) -> tuple[Codes, Labels]:
     """Codes and sorted labels of the classes in y, a column; numbers with fractions are refused."""
     if isinstance(outcomes, Groups | CodedLabels):
-        return encode_groups(outcomes, n_rows)
+        codes, labels, _ = encode_groups(outcomes, n_rows)
+        return codes, labels
     (column, *more), _ = _label_columns(outcomes, "y")
     if more:
         shape = len(column), 1 + len(more)

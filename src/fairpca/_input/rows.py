@@ -4,7 +4,7 @@ The whole of X is never copied or converted: a block is cut out first and cast a
 integers, float32, memory maps and data frames cost one block of extra memory.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from typing import Any, NamedTuple, NoReturn
@@ -14,9 +14,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from fairpca._input.device import ENTRIES_AT_A_TIME, DeviceRows, is_device_array, on_host
+from fairpca._input.checks import refuse_twins
+from fairpca._input.device import (
+    ENTRIES_AT_A_TIME,
+    DeviceRows,
+    is_device_array,
+    library_of,
+    on_host,
+)
 from fairpca._typing import Array, Codes
 
+_FEW_ROWS = 100  # enough to tell whether a column holds numbers in another form
 _ENCODE = "encode them, for example with sklearn.preprocessing.OneHotEncoder"
 
 
@@ -57,17 +65,15 @@ class ArrayRows(DenseRows):
     """A numpy array or memory map of any real type."""
 
     def __init__(self, X: Any) -> None:
-        if isinstance(X, str | PathLike):
-            problem = f"X={str(X)!r} is a string, not a table of numbers"
-            read = f"polars.read_csv({str(X)!r})"
-            raise TypeError(f"{problem}; read the file first, for example with {read}.")
-        if hasattr(X, "collect"):
-            kind = type(X).__name__
-            raise TypeError(f"X is a {kind}, which holds no rows yet; pass X.collect().")
+        refuse_no_table(X)
         if np.ma.is_masked(X):
             problem = "X has masked entries"
             raise ValueError(f"{problem}; fill them, as in X.filled(0), or drop their rows.")
-        self._X: NDArray[Any] = np.asarray(X)
+        try:
+            self._X: NDArray[Any] = np.asarray(X)
+        except ValueError as error:
+            problem = "X is a list whose rows are not numbers, or not of one length"
+            raise ValueError(f"{problem} ({error}); pass as many numbers in each row.") from error
         if self._X.ndim != 2:
             remedy = "X.reshape(-1, 1) if it is one feature, or X.reshape(1, -1) if it is one row"
             problem = f"Expected 2D array, got {self._X.ndim}D array instead"
@@ -97,7 +103,7 @@ class FrameRows(DenseRows):
         ]
         if unusable:
             listed = ", ".join(unusable[:5]) + " and others" * (len(unusable) > 5)
-            raise TypeError(f"X has columns that are not numbers: {listed}; drop or {_ENCODE}.")
+            raise TypeError(f"X has columns that are not numbers: {listed}; {_cure_of(frame)}.")
         self._frame = frame
         self.n_rows, self.n_features = frame.shape
         self.feature_names = [str(name) for name in frame.columns]
@@ -107,11 +113,24 @@ class FrameRows(DenseRows):
         return np.asarray(block.to_numpy(), dtype=np.float64)
 
 
+def _cure_of(frame: nw.DataFrame[Any]) -> str:
+    """What to do about the columns of a frame that are not of a type of numbers."""
+    native = frame.to_native()
+    if all(str(kind).startswith("Sparse") for kind in getattr(native, "dtypes", ["dense"])):
+        return "pass X.sparse.to_coo()"
+    try:
+        np.asarray(frame.head(_FEW_ROWS).to_numpy(), dtype=np.float64)
+    except (TypeError, ValueError):
+        return f"drop or {_ENCODE}"
+    return "pass X.astype(float)" if hasattr(native, "astype") else "cast them to numbers"
+
+
 class ColumnRows(DenseRows):
     """Numpy columns of equal length, joined into rows when a block is asked for."""
 
     def __init__(self, columns: list[NDArray[Any]], names: list[str]) -> None:
-        self.columns, self.feature_names = columns, names
+        self.columns = columns
+        self.feature_names: list[str] = names
         n_rows = len(columns[0]) if columns else 0  # there may be no columns left
         self.shape = self.n_rows, self.n_features = n_rows, len(columns)
         single = all(column.dtype == np.float32 for column in columns)
@@ -122,6 +141,12 @@ class ColumnRows(DenseRows):
         for j, column in enumerate(self.columns):
             block[:, j] = column[start:stop]
         return block
+
+    def as_table(self) -> Any:
+        """The columns as a table that scikit-learn and our own estimators take."""
+        from fairpca._input.arrow import pa
+
+        return pa.table(dict(zip(self.feature_names, self.columns, strict=True)))
 
     def gather(self, start: int, order: Codes, buffer: Array) -> Array:
         n = len(order)
@@ -174,7 +199,7 @@ def as_rows(X: Any) -> Rows:
     elif is_device_array(X):
         rows = DeviceRows(X)
     else:
-        table = nw.from_native(X, eager_only=True, pass_through=True)
+        table = as_frame(X)
         rows = FrameRows(table) if isinstance(table, nw.DataFrame) else ArrayRows(X)
     if isinstance(rows, ArrayRows | SparseRows) and rows.dtype.kind not in "biufO":
         if rows.dtype.kind == "c":
@@ -188,9 +213,38 @@ def as_rows(X: Any) -> Rows:
     return rows
 
 
+def as_frame(X: Any) -> Any:
+    """X as narwhals has it, if it is a frame or a column in memory; anything else as it is."""
+    if library_of(X) == "pandas":
+        refuse_twins(list(getattr(X, "columns", ())))
+    table = nw.from_native(X, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(table, nw.DataFrame):
+        refuse_twins(table.columns)
+    return table
+
+
+def refuse_no_table(X: Any) -> None:
+    """Refuse what holds no rows, or not as rows, and frames with two columns of one name."""
+    as_frame(X)
+    if isinstance(X, str | PathLike):
+        problem = f"X={str(X)!r} is a string, not a table of numbers"
+        read = f"polars.read_csv({str(X)!r})"
+        raise TypeError(f"{problem}; read the file first, for example with {read}.")
+    kind = type(X).__name__
+    if hasattr(X, "collect"):
+        raise TypeError(f"X is a {kind}, which holds no rows yet; pass X.collect().")
+    if isinstance(X, Mapping):
+        raise TypeError(f"X is of type {kind}, not a table; pass pandas.DataFrame(X), for example.")
+    if not any(hasattr(X, known) for known in ("__len__", "__array__", "shape")):
+        raise TypeError(
+            f"X is of type {kind}, not a table; pass an array, a sparse matrix or a data frame of "
+            "shape (n_samples, n_features)."
+        )
+
+
 def numeric_columns(X: Any) -> FrameRows | None:
     """The numeric columns of a data frame, if X is one."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    frame = as_frame(X)
     if not isinstance(frame, nw.DataFrame):
         return None
     numeric = [name for name, kind in frame.schema.items() if kind.is_numeric()]

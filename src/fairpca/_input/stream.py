@@ -17,7 +17,7 @@ import narwhals.stable.v1 as nw
 
 from fairpca._input.checks import check_same_order, refuse_twins, refuse_unknown_columns
 from fairpca._input.device import ENTRIES_AT_A_TIME, is_dask, library_of
-from fairpca._input.rows import ColumnRows
+from fairpca._input.rows import ColumnRows, as_frame, refuse_no_table
 
 
 class Input(NamedTuple):
@@ -30,6 +30,7 @@ class Input(NamedTuple):
     units: Any = None
     named: tuple[str, ...] = ()  # columns of X that are no features
     may_miss: bool = False  # whether NaN stands for a missing value, or is an error
+    crossing: bool = True  # whether several sensitive features are crossed, or each counts alone
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Stream:
     y: str | None = None
     units: str | None = None
     may_miss: bool = False
+    crossing: bool = True
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -89,6 +91,7 @@ class Stream:
             y=read(self.y, arrow.outcomes_of),
             units=read(self.units, arrow.chunked),
             may_miss=self.may_miss,
+            crossing=self.crossing,
         )
 
 
@@ -115,7 +118,7 @@ def open_input(
     check_same_order(X, **arguments)
     if library_of(X) == "pyarrow" and hasattr(X, "__arrow_c_array__"):
         X = sys.modules["pyarrow"].Table.from_batches([X])
-    table: Any = nw.from_native(X, eager_only=True, pass_through=True)
+    table = as_frame(X)
     if not (isinstance(table, nw.DataFrame) or (is_dask(X) and hasattr(X, "columns"))):
         for argument, given in arguments.items():
             if isinstance(given, str):
@@ -140,13 +143,19 @@ def open_input(
     return Input(_native(table[features]), **arguments, named=tuple(named))
 
 
-def with_missing(given: Input, missing: str) -> Input:
-    """The same input, in which NaN stands for a missing value if ``missing="available"``."""
+def as_chosen(given: Input, missing: str = "error", crossing: bool = True) -> Input:
+    """The same input, with what NaN means, and whether sensitive features are crossed."""
     if missing not in ("error", "available"):
         raise ValueError(f"missing={missing!r}: pass 'error' or 'available'.")
-    may_miss = missing == "available"
-    X = replace(given.X, may_miss=may_miss) if isinstance(given.X, Stream) else given.X
-    return given._replace(X=X, may_miss=may_miss)
+    chosen: dict[str, Any] = {"may_miss": missing == "available", "crossing": crossing}
+    if not crossing and missing == "available":
+        raise ValueError(
+            "crossing=False does not go with missing='available': the second moments of each "
+            "attribute's groups would not add up to the same whole. Cross the sensitive features, "
+            "pass one of them, or fit to complete rows."
+        )
+    X = replace(given.X, **chosen) if isinstance(given.X, Stream) else given.X
+    return given._replace(X=X, **chosen)
 
 
 def in_memory(X: Any) -> bool:
@@ -160,9 +169,9 @@ def is_stream(X: Any) -> bool:
         return True
     if library_of(X) == "pyarrow" and (hasattr(X, "scanner") or hasattr(X, "to_reader")):
         return not hasattr(X, "num_rows")  # datasets and scanners; tables are in memory
-    in_memory = nw.from_native(X, eager_only=True, allow_series=True, pass_through=True)
-    known = isinstance(in_memory, nw.DataFrame | nw.Series)
-    return hasattr(X, "__arrow_c_stream__") and not (known or hasattr(X, "num_rows"))
+    if not hasattr(X, "__arrow_c_stream__") or hasattr(X, "num_rows"):
+        return False
+    return not isinstance(as_frame(X), nw.DataFrame | nw.Series)
 
 
 def map_stream(model: Any, X: Any) -> Any:
@@ -175,7 +184,8 @@ def map_stream(model: Any, X: Any) -> Any:
 
 def without_named(X: Any, named: Sequence[str]) -> Any:
     """A data frame without the columns that arguments of ``fit`` named, if it has them."""
-    table: Any = nw.from_native(X, eager_only=True, pass_through=True)
+    refuse_no_table(X)
+    table = as_frame(X)
     lazy = is_dask(X) and hasattr(X, "columns")
     if not named or not (lazy or isinstance(table, nw.DataFrame)):
         return X

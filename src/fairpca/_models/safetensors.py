@@ -9,9 +9,7 @@ one, stands in for missing values.
 import hashlib
 import json
 import os
-import re
 from copy import copy
-from dataclasses import is_dataclass
 from importlib import import_module
 from numbers import Integral
 from pathlib import Path
@@ -25,8 +23,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 import fairpca
 from fairpca._atomic import replacing
 from fairpca._estimators.base import GroupEstimator
+from fairpca._estimators.fitted import Kind, fault_of, numbers, record_of
 from fairpca._input.labels import label_vector
-from fairpca._moments.tolerances import SAFE_TO_SQUARE
 from fairpca._typing import Array
 
 Estimator = GroupEstimator[Any]
@@ -34,8 +32,6 @@ Json = dict[str, Any]
 
 FORMAT_VERSION = 2
 _HEADER = {"fairpca_version": str, "class": str, "params": dict, "attributes": dict, "extra": dict}
-_LABELS = ("groups_", "feature_names_in_")
-_FITTED = re.compile(r"[a-z][a-z0-9_]*_")  # names of fitted attributes
 
 
 class ModelPipeline(Pipeline):  # type: ignore[misc]
@@ -74,18 +70,20 @@ def write_model(model: Estimator | Pipeline, path: Path, extra: Json | None = No
     estimator._ready()
     arrays: dict[str, NDArray[Any]] = {}
     attributes: Json = {}
-    for name, value in vars(estimator).items():
-        if not _FITTED.fullmatch(name) or name == "moments_" or is_dataclass(value):
-            continue  # moments are large, and a dataclass is a whole front of other projections
-        if name not in _LABELS and isinstance(value, np.ndarray) and value.dtype.kind in "fi":
-            arrays[name] = np.ascontiguousarray(value)
-        else:
-            attributes[name] = _to_json(name, value)
+    published = vars(estimator)
+    declared = _kinds(estimator)
+    for name, kind in declared.items():
+        if name not in published:
+            continue
+        if kind.stored == "array":
+            arrays[name] = np.ascontiguousarray(published[name])
+        elif kind.stored != "never":
+            attributes[name] = _to_json(name, published[name])
     if fill is not None:
         arrays["fill"] = fill
         if hasattr(model, "feature_names_in_"):
             attributes["feature_names_in_"] = model.feature_names_in_.tolist()
-    fault = _fault(estimator, attributes | arrays)
+    fault = fault_of(declared, attributes | arrays)
     if fault is not None:
         raise ValueError(f"this model could not be read again: {fault}; fit it again.")
     versions = {"format_version": FORMAT_VERSION, "fairpca_version": fairpca.__version__}
@@ -113,8 +111,10 @@ def load_model(path: str | os.PathLike[str]) -> Estimator | ModelPipeline:
     """
     model, attributes, _ = _read(path)
     fill = attributes.pop("fill", None)
+    declared = _kinds(model)
     for name, value in attributes.items():
-        setattr(model, name, label_vector(value) if name in _LABELS else value)
+        labels = declared[name].stored == "labels"
+        setattr(model, name, label_vector(value) if labels else value)
     return ModelPipeline.of(model, fill)
 
 
@@ -130,19 +130,12 @@ def _parts(model: Any) -> tuple[Estimator, Array | None]:
             return estimator, None
         case [SimpleImputer(add_indicator=False) as imputer, GroupEstimator() as estimator]:
             fill = getattr(imputer, "statistics_", None)
-            if imputer.missing_values is np.nan and _all_finite(fill):
+            if imputer.missing_values is np.nan and numbers("d").holds(fill):
                 return estimator, fill
     raise TypeError(
         f"cannot save this {type(model).__name__}; pass an estimator (standardize=True in place of "
         "a StandardScaler), or a Pipeline of SimpleImputer() and an estimator."
     )
-
-
-def _all_finite(value: Any) -> bool:
-    """Whether a number, or every entry of an array, is finite, and its square too."""
-    if isinstance(value, np.ndarray):
-        return value.dtype.kind in "fi" and bool((np.abs(value) < SAFE_TO_SQUARE).all())
-    return type(value) in (int, float) and abs(value) < SAFE_TO_SQUARE
 
 
 def _described(estimator: Estimator) -> Json:
@@ -159,6 +152,8 @@ def _described(estimator: Estimator) -> Json:
 
 def _to_json(name: str, value: Any) -> Any:
     plain = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+    if isinstance(plain, tuple):
+        plain = list(plain)
     for item in plain if isinstance(plain, list) else [plain]:
         if not (item is None or isinstance(item, (bool, int, float, str))):
             raise TypeError(
@@ -192,7 +187,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[Estimator, Json, Json]:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         header = _checked_header(text, arrays)
         model, attributes = _described_estimator(header), header["attributes"] | arrays
-        fault = _fault(model, attributes)
+        fault = fault_of(_kinds(model), attributes)
     except (*damage, ValueError, TypeError, AttributeError) as error:
         fault = str(error)[:200]
     if fault is not None:
@@ -238,38 +233,9 @@ def _described_estimator(described: Json) -> Estimator:
     return model
 
 
-def _fault(model: Estimator, attributes: Json) -> str | None:
-    """The first fault of the attributes of a model, in words; None if there is none."""
-    for name, value in attributes.items():
-        if name != "fill" and (not _FITTED.fullmatch(name) or hasattr(type(model), name)):
-            return f"{name!r:.60} is not an attribute of a {type(model).__name__}"
-        numbers = isinstance(value, np.ndarray) or model._saved_shapes.get(name) == ""
-        if numbers and not _all_finite(value):
-            return f"{name!r:.60} must hold finite numbers below {SAFE_TO_SQUARE:g}"
-    d, r = attributes.get("n_features_in_"), attributes.get("n_components_")
-    groups, names = (attributes.get(name) for name in _LABELS)
-    if type(d) is not int or type(r or 0) is not int or not isinstance(groups, list):
-        return "n_features_in_ and n_components_ must be numbers, and groups_ a list of labels"
-    if names is not None and not (isinstance(names, list) and len(names) == d):
-        return f"feature_names_in_ must be a list of {d} names"
-    sizes = {"d": d, "k": len(groups)} | ({} if r is None else {"r": r})
-    fill = {"fill": "d"} if "fill" in attributes else {}
-    if model.missing == "available":
-        fill |= {"covariance_": "dd", "clipped_variance_": "k"}
-    for name, axes in (model._saved_shapes | fill).items():
-        value = attributes.get(name)
-        if value is None:
-            return f"{name} is missing"
-        lengths = (*np.shape(value), *axes)  # the first array with an axis r sets r
-        shape = tuple(sizes.setdefault(axis, n) for axis, n in zip(axes, lengths, strict=False))
-        if axes and not (isinstance(value, np.ndarray) and value.shape == shape):
-            return f"{name} must be an array of shape {shape!r:.60}, but is {value!r:.60}"
-    if not (attributes["scale_"] > 1 / SAFE_TO_SQUARE).all():
-        return "scale_ must be positive"
-    U = attributes.get("components_", np.zeros((0, 0)))
-    if not np.allclose(U @ U.T, np.eye(len(U)), rtol=0.0, atol=1e-6):
-        return "components_ are not orthonormal rows"
-    return None
+def _kinds(model: Estimator) -> dict[str, Kind]:
+    """What the arrays and attributes of its file must be."""
+    return record_of(model) | {"fill": numbers("d", optional=True)}
 
 
 def _safetensors() -> Any:

@@ -16,7 +16,7 @@ from fairpca._blas import single_threaded_blas
 from fairpca._input.device import is_dask
 from fairpca._input.folds import FoldRule
 from fairpca._input.rows import NumericTarget
-from fairpca._input.stream import Input, open_input, with_missing
+from fairpca._input.stream import Input, as_chosen, open_input
 from fairpca._moments.group_moments import GroupMoments, fan_in, moments_of_rows, naming
 
 try:
@@ -42,8 +42,8 @@ def moments_of_dask(given: Input, folds: FoldRule | None) -> GroupMoments:
     outcomes = _cut_like(X, given.y.values if numbers else given.y, "y", n)
     learn = delayed(_block_moments, pure=False)
     columns = zip(blocks, groups, weights, outcomes, units, strict=True)
-    missing = "available" if given.may_miss else "error"
-    parts = [learn(folds, i, numbers, missing, *block) for i, block in enumerate(columns)]
+    how = "available" if given.may_miss else "error", given.crossing
+    parts = [learn(folds, i, numbers, how, *block) for i, block in enumerate(columns)]
     merge = delayed(GroupMoments.merge, pure=False)
     while len(parts) > 1:
         parts = [merge(*parts[i : i + at_once]) for i in range(0, len(parts), at_once)]
@@ -55,7 +55,7 @@ def _block_moments(
     folds: FoldRule | None,
     i: int,
     numbers: bool,
-    missing: str,
+    how: tuple[str, bool],
     X: Any,
     groups: Any,
     weights: Any,
@@ -67,7 +67,7 @@ def _block_moments(
         return GroupMoments()
     with single_threaded_blas(), naming(f"in block {i} of X"):
         given = open_input(X, groups, weights, NumericTarget(y) if numbers else y, units)
-        return moments_of_rows(with_missing(given, missing), folds, partition=i)
+        return moments_of_rows(as_chosen(given, *how), folds, partition=i)
 
 
 def map_rows(X: Any, function: Callable[[Any], Any], n_columns: int) -> Any:

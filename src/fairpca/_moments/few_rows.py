@@ -7,12 +7,12 @@ and m and means u and v, are merged by stacking their rows and one more,
 
     sqrt(n m / (n + m)) (u - v)'
 
-With ``Q`` (d x q) an orthonormal basis of all F_g and of the group means about the overall mean,
+With ``Q`` (d x q) orthonormal axes of all F_g and of the group means about the overall mean,
 
     C_g = Q M_g Q'
 
-with small matrices ``M_g`` (q x q), in which everything is computed. Memory is of order n d, time
-of order n^2 d.
+with small matrices ``M_g`` (q x q), in which everything is computed
+(:mod:`fairpca._moments.row_space`). Memory is of order n d, time of order n^2 d.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import qr
 
 from fairpca._blas import single_threaded_blas
 from fairpca._input.rows import Rows, SparseRows, refuse_unusable_numbers
@@ -33,6 +32,7 @@ from fairpca._moments.operand import (
     refuse_beyond_memory,
     refuse_large_matrices,
 )
+from fairpca._moments.row_space import RowSpace
 from fairpca._moments.sums import GroupSums, Sums, all_at_center, means_from
 from fairpca._moments.tolerances import SAFE_TO_SQUARE, TINY
 from fairpca._typing import Array, Center, Codes, Mask
@@ -97,22 +97,28 @@ class FewRows(GroupSums):
     def operand(self, center: Center, compared: Mask | None) -> Operand:
         """The second moments in the space that the rows span."""
         n, d = self.factor.shape
-        n_bytes = 3.0 * 8 * d * (n + len(self.rows))
+        n_bytes = 8.0 * d * (n + len(self.rows))
         refuse_beyond_memory(n_bytes, f"{n} rows of {d} columns", "pass fewer columns.")
-        with single_threaded_blas():
-            spanning = np.vstack([self.factor, self.from_mean]).T
-            basis = qr(spanning, overwrite_a=True, mode="economic", check_finite=False)
-        Q, R = (np.asarray(part, np.float64) for part in basis)
-        M = np.zeros((len(self.rows), len(R), len(R)))
-        means = means_from(center, R[:, n:].T, compared)
+        space = RowSpace(np.vstack([self.factor, self.from_mean]))
+        B = space.coordinates
+        means = means_from(center, B[n:], compared)
         squares = means_from(center, self.from_mean, compared) ** 2
+        M = np.zeros((len(self.rows), len(B), len(B)))
         for g, M_g in enumerate(M):
-            own = R[:, :n][:, self.codes == g]
-            M_g += own @ own.T / self.weights[g] + np.outer(means[g], means[g])
+            own = B[:n][self.codes == g]
+            M_g += own.T @ own / self.weights[g] + np.outer(means[g], means[g])
             F_g = self.factor[self.codes == g]
             squares[g] += np.einsum("ij,ij->j", F_g, F_g) / self.weights[g]
         M[all_at_center(squares, self.mean)] = 0.0
-        return RowSpaceOperand(Operand(M, self.shares, compared), Q)
+        return RowSpaceOperand(Operand(M, self.shares, compared), space)
+
+    def in_row_space(self) -> FewRows:
+        """The same rows about the overall mean, in the coordinates of the space that they span."""
+        n = len(self.factor)
+        origin = (self.weights @ self.shifts + self.sums.sum(axis=0)) / self.weights.sum()
+        B = RowSpace(self._rows_from(origin)).coordinates
+        sums = np.sqrt(self.weights)[:, None] * B[n:]
+        return replace(self, shifts=np.zeros_like(sums), sums=sums, factor=B[:n])
 
     def variances(self) -> tuple[Array, Array]:
         within = np.einsum("ij,ij->j", self.factor, self.factor) / self.weights.sum()

@@ -156,7 +156,8 @@ class MeanGapOperand(Operand):
         """C and B, within the space of the rows if these are few."""
         if operand.frame is None:
             return cls(operand, differences)
-        return RowSpaceOperand(cls(operand.compact, differences @ operand.frame), operand.frame)
+        inside = operand.frame.reduce(differences.T).T
+        return RowSpaceOperand(cls(operand.compact, inside), operand.frame)
 
     def products(self, V: Array) -> Array:
         """``C V`` and ``B V``."""

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from typing import Any, Literal, get_args
 
@@ -42,7 +41,7 @@ from fairpca._input.labels import (
     union,
 )
 from fairpca._input.rows import NumericTarget, Rows, as_rows, join_targets
-from fairpca._input.stream import Input, Stream, in_memory, open_input, stream_of, with_missing
+from fairpca._input.stream import Input, Stream, as_chosen, in_memory, open_input, stream_of
 from fairpca._input.units import Units, encode_units, how_many, smallest
 from fairpca._moments.any_sums import AnySums, combined, sum_up
 from fairpca._moments.few_rows import FewRows
@@ -53,7 +52,7 @@ from fairpca._typing import Array, Center, Codes, Label, Labels, Mask
 from fairpca.exceptions import NotEnoughRows
 
 #: What sums up the rows of one batch.
-SumUp = Callable[[], AnySums]
+SumUp = Callable[[], "GroupMoments"]
 #: What turns the y of a batch into a target, given moments that know the columns before it.
 Target = Callable[[Any, "GroupMoments"], Any]
 
@@ -61,6 +60,7 @@ _MERGE_BYTES = 1 << 28  # memory for one merge
 _MOST_ROWS = 1 << 40  # of a partition; rows of different ones have different numbers
 _MOST_LABELS = 10_000  # more are looked at before all rows are read
 _NOTHING = Sums.combined(0, 0, [])
+_MOST_CELLS = 4  # crossed groups for each group of an attribute; with more, these are not formed
 _LEAST_TOGETHER = 10  # rows in which each group must have each pair of columns
 Missing = Literal["error", "available"]
 NEVER = -1  # the fold of rows that are never left out
@@ -116,6 +116,8 @@ class GroupMoments:
         self._rule: FoldRule | None = None
         self._seen = Counter[Label]()  # rows of each group, whatever their weight
         self._units: dict[Label, Units] | None = None  # of each group; None: rows are the units
+        self._margins: dict[Label, dict[str, str]] = {}  # of crossed groups; see Groups
+        self._attributes: dict[Label, str] = {}  # of groups of several attributes, which overlap
 
     @classmethod
     def from_data(
@@ -127,6 +129,7 @@ class GroupMoments:
         *,
         units: Any = None,
         missing: Missing = "error",
+        crossing: bool = True,
         folds: int | ArrayLike | None = None,
         fold_seed: int = 0,
     ) -> GroupMoments:
@@ -149,6 +152,10 @@ class GroupMoments:
         missing : {"error", "available"}, default="error"
             Refuse NaN, or keep the sums over the pairs of values that were observed; see
             :class:`FairPCA`.
+        crossing : bool, default=True
+            Cross several columns of ``sensitive_features``, or, with False, count every row in one
+            group of each of them. Crossed groups can be taken apart later by
+            ``FairPCA(crossing=False)``, but there may be very many of them.
         folds : int or array-like of shape (n_samples,), optional
             The number of folds, or the fold of each row, for moments by fold (:class:`FairPCACV`).
         fold_seed : int, default=0
@@ -159,14 +166,14 @@ class GroupMoments:
         """
         rule = check_folds(folds, fold_seed)
         given = open_input(X, sensitive_features, sample_weight, target, units)
-        given = with_missing(given, missing)
+        given = as_chosen(given, missing, crossing)
         if not in_memory(given.X) or is_dask(given.sensitive_features):
             moments = cls().add(given, rule)
             refuse_continuous(moments.groups, moments.counts)
             refuse_ids(moments.groups, moments.counts)
             return moments
         rows = as_rows(given.X)
-        groups = encode_few_groups(given.sensitive_features, rows)
+        groups = encode_few_groups(given.sensitive_features, rows, crossing=crossing)
         return moments_of_rows(given._replace(X=rows, sensitive_features=groups), rule)
 
     @classmethod
@@ -179,6 +186,7 @@ class GroupMoments:
         *,
         units: str | None = None,
         missing: Missing = "error",
+        crossing: bool = True,
         folds: int | None = None,
         fold_seed: int = 0,
     ) -> GroupMoments:
@@ -196,13 +204,13 @@ class GroupMoments:
             The column of group labels; several are crossed.
         sample_weight, target, units : str, optional
             Columns of non-negative weights, of outcomes, which are classes, and of units.
-        missing, folds, fold_seed
+        missing, crossing, folds, fold_seed
             As for :meth:`from_data`; rows are counted in each partition.
         """
         from fairpca._moments.spark import moments_of_spark
 
         roles = stream_of(frame, sensitive_features, sample_weight, target, units)
-        roles = with_missing(Input(roles), missing).X
+        roles = as_chosen(Input(roles), missing, crossing).X
         return moments_of_spark(frame, roles, None if folds is None else FoldRule(folds, fold_seed))
 
     def update(
@@ -214,6 +222,7 @@ class GroupMoments:
         *,
         units: Any = None,
         missing: Missing = "error",
+        crossing: bool = True,
         folds: int | FoldRule | ArrayLike | None = None,
         fold_seed: int = 0,
     ) -> GroupMoments:
@@ -223,7 +232,7 @@ class GroupMoments:
         """
         rule = check_folds(folds, fold_seed)
         given = open_input(X, sensitive_features, sample_weight, target, units)
-        return self.add(with_missing(given, missing), rule)
+        return self.add(as_chosen(given, missing, crossing), rule)
 
     def add(self, given: Input, folds: FoldRule | Codes | None = None) -> GroupMoments:
         """Add what has come through the door; the y of a stream may be a function of batches."""
@@ -267,6 +276,10 @@ class GroupMoments:
             merged._add_up([(part._sums, part._cells_among(merged)) for part in parts])
             merged._seen = sum((part._seen for part in parts), Counter())
             merged._units = _united([part._units for part in parts])
+            merged._attributes = _all_of([part._attributes for part in parts])
+            merged._margins = {}
+            if all(part._margins for part in parts):
+                merged._margins = _all_of([part._margins for part in parts])
         merged.n_dropped = sum(moments.n_dropped for moments in everyone)
         return merged
 
@@ -279,7 +292,8 @@ class GroupMoments:
             if ours != theirs[what]:
                 raise ValueError(
                     f"merge needs moments with the same {what}, got {ours} and {theirs[what]}; "
-                    "pass the same kind of y (or target), units, folds and fold_seed each time."
+                    "pass the same kind of y (or target), units, crossing, folds and fold_seed "
+                    "each time."
                 )
 
     @property
@@ -292,8 +306,13 @@ class GroupMoments:
             folds = "numbered folds"
         outcomes = "none" if self.outcomes is None else "classes"
         units = "none" if self._units is None else "labels"
-        targets = str(self.n_targets)
-        return {"number of targets": targets, "outcomes": outcomes, "units": units, "folds": folds}
+        return {
+            "number of targets": str(self.n_targets),
+            "outcomes": outcomes,
+            "units": units,
+            "folds": folds,
+            "attributes": " and ".join(self.attributes) or "crossed",
+        }
 
     @property
     def n_folds(self) -> int:
@@ -334,6 +353,59 @@ class GroupMoments:
         kept._add_up([(self._sums, cells)])
         return kept
 
+    def by_attribute(self) -> GroupMoments:
+        """Moments of the same rows, each of which counts in one group of each attribute.
+
+        So groups of different attributes overlap, and each row counts as often as there are
+        attributes. Moments of groups that were not crossed stay as they are.
+        """
+        if not self._margins:
+            return self
+        parts = []
+        for places in self._places_by_attribute():
+            cells = self._cells.copy()
+            cells[_GROUP] = places[cells[_GROUP]]
+            parts.append((self._sums, cells))
+        return self._overlapping(parts)
+
+    def _margin_labels(self) -> Labels:
+        """The groups of all attributes."""
+        labels = {label for own in self._margins.values() for label in own.values()}
+        return label_vector(sorted(labels))
+
+    def _places_by_attribute(self) -> list[Codes]:
+        """For each attribute, the place of each crossed group among the groups of attributes."""
+        among = self._margin_labels()
+        names = [self._margins[label].values() for label in self.groups.tolist()]
+        return [_places(label_vector(labels), among) for labels in zip(*names, strict=True)]
+
+    def _overlapping(self, parts: Sequence[tuple[AnySums, Codes]]) -> GroupMoments:
+        """Moments of the groups of attributes, given sums and cells for each attribute."""
+        if any(isinstance(sums, PairSums) for sums, _ in parts):
+            raise ValueError(
+                "crossing=False does not go with missing values: fit to complete rows, or cross "
+                "the sensitive features."
+            )
+        found = copy(self)
+        found.groups = self._margin_labels()
+        margins = self._margins.values()
+        found._attributes = {label: name for own in margins for name, label in own.items()}
+        if len(found._attributes) < len({pair for own in margins for pair in own.items()}):
+            raise ValueError(
+                "two columns of sensitive_features give groups of the same name, one of "
+                f"{', '.join(map(str, found._attributes))}; rename a column."
+            )
+        if self._units is not None:
+            own_units: list[dict[Label, Units] | None] = [
+                {margin: units}
+                for label, units in self._units.items()
+                for margin in self._margins[label].values()
+            ]
+            found._units = _united(own_units)
+        found._margins = {}
+        found._add_up(parts)
+        return found
+
     def _take(self, cells: Mask) -> GroupMoments:
         """Moments of some of the cells; all groups stay, with no rows if need be."""
         taken, at = copy(self), np.flatnonzero(cells).tolist()
@@ -349,6 +421,8 @@ class GroupMoments:
             part._seen = Counter({label: self._seen[label]})
             if self._units is not None:
                 part._units = {label: self._units[label]}
+            part._attributes = {own: name for own, name in self._attributes.items() if own == label}
+            part._margins = {own: names for own, names in self._margins.items() if own == label}
             yield label, part
 
     def _by_outcome(self) -> tuple[GroupMoments, Codes, Codes]:
@@ -375,6 +449,16 @@ class GroupMoments:
         origin = (sums.weights @ sums.shifts + sums.sums.sum(axis=0)) / sums.weights.sum()
         moved._sums = sums.moved(origin)
         return moved
+
+    def _in_row_space(self) -> GroupMoments:
+        """The same moments, in the coordinates of the rows' span where rows are few."""
+        if not isinstance(self._sums, FewRows):
+            return self
+        turned = copy(self)
+        turned._sums = self._sums.in_row_space()
+        turned.n_features = turned._sums.sums.shape[1]
+        turned.feature_names = None
+        return turned
 
     def _sums_by_fold(self) -> list[AnySums]:
         """The sums by group of rows that are never left out, and then of each fold that has any."""
@@ -412,6 +496,8 @@ class GroupMoments:
         if self._units is not None:
             own = [{names.get(label, label): units} for label, units in self._units.items()]
             renamed._units = _united(own)
+        renamed._attributes = {names.get(label, label): a for label, a in self._attributes.items()}
+        renamed._margins = {}
         renamed._add_up([(self._sums, cells)])
         return renamed
 
@@ -439,6 +525,23 @@ class GroupMoments:
         """Number of rows of each group with a positive weight."""
         rows = np.bincount(self._cells[_GROUP], self._sums.rows, minlength=len(self.groups))
         return rows.astype(np.int64)
+
+    @property
+    def attributes(self) -> dict[str, Mask]:
+        """The groups of each attribute, as masks, where groups of several attributes overlap."""
+        names = [self._attributes.get(label) for label in self.groups.tolist()]
+        found = dict.fromkeys(name for name in names if name is not None)
+        return {name: np.array([own == name for own in names]) for name in found}
+
+    @property
+    def partitions(self) -> list[Mask]:
+        """The groups of each attribute, as masks; each row is in one group of each."""
+        return list(self.attributes.values()) or [np.ones(len(self.groups), bool)]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows with a positive weight."""
+        return int(self.counts[self.partitions[0]].sum())
 
     @property
     def has_units(self) -> bool:
@@ -573,11 +676,10 @@ def moments_of_rows(
     partition: int | None = None,
 ) -> GroupMoments:
     """Moments of rows in memory; ``before`` are those of the rows that came before."""
-    before = before or GroupMoments()
-    may_be_zero = before.n_features > 0 or partition is not None
-    moments, sum_up = _begin(given, folds, before._seen, may_be_zero, partition)
-    moments._sums = sum_up()
-    return moments
+    may_be_zero = before is not None or partition is not None
+    seen = Counter[Label]() if before is None else before._seen
+    _, sum_up = _begin(given, folds, seen, may_be_zero, partition)
+    return sum_up()
 
 
 def _unchanged(y: Any, before: GroupMoments) -> Any:
@@ -608,15 +710,15 @@ def moments_of_stream(
                 given = batch._replace(y=target(batch.y, known))
                 known, sum_up = _begin(given, folds, seen, may_be_zero=True, partition=partition)
             seen = seen + known._seen
-            _refuse_unlike_groups(seen, known.n_features)
+            if stream.crossing:
+                _refuse_unlike_groups(seen, known.n_features)
             yield place, known, sum_up
             first += batch.X.n_rows
 
     def finish(begun: tuple[str, GroupMoments, SumUp]) -> GroupMoments:
-        place, part, sum_up = begun
+        place, _, sum_up = begun
         with naming(place):
-            part._sums = sum_up()
-        return part
+            return sum_up()
 
     with closing(stream.batches()) as batches:
         waiting = list[GroupMoments]()
@@ -656,7 +758,7 @@ def _begin(
     may_be_zero: bool = False,
     partition: int | None = None,
 ) -> tuple[GroupMoments, SumUp]:
-    """Moments of rows without their sums, and the function that sums up the rows.
+    """Moments of rows without their sums, and the function that gives those with sums.
 
     ``seen`` counts the rows of each group that came before, and ``may_be_zero`` allows rows without
     weight. Rows of a ``partition`` of a cluster have a count of their own.
@@ -669,7 +771,7 @@ def _begin(
     n = rows.n_rows
     weights = check_sample_weight(given.sample_weight, n, may_be_zero)
     moments = GroupMoments()
-    codes, moments.groups = encode_groups(given.sensitive_features, n)
+    codes, moments.groups, moments._margins = encode_groups(given.sensitive_features, n)
     moments.n_features = rows.n_features
     moments.feature_names = rows.feature_names
     moments.n_targets = rows.n_targets
@@ -696,11 +798,29 @@ def _begin(
         numbers = rule.folds_of(codes, np.array([seen[label] for label in labels], np.intp))
     elif folds is not None:
         numbers = _checked(folds, n)
-    cell_of, cells = cross_codes([numbers - NEVER, outcomes, codes])
-    moments._cells = np.array(cells)
-    moments._cells[_FOLD] += NEVER
-    k = moments._cells.shape[1]
-    return moments, partial(sum_up, rows, cell_of, k, weights, given.may_miss)
+
+    def summed(codes: Codes) -> tuple[AnySums, Codes]:
+        cell_of, places = cross_codes([numbers - NEVER, outcomes, codes])
+        cells = np.array(places)
+        cells[_FOLD] += NEVER
+        return sum_up(rows, cell_of, cells.shape[1], weights, given.may_miss), cells
+
+    def finish() -> GroupMoments:
+        if given.crossing or not moments._margins:
+            moments._sums, moments._cells = summed(codes)
+            return moments
+        if len(moments.groups) > _MOST_CELLS * len(moments._margin_labels()):
+            places = moments._places_by_attribute()
+            return moments._overlapping([summed(own[codes]) for own in places])
+        moments._sums, moments._cells = summed(codes)
+        return moments.by_attribute()
+
+    return moments, finish
+
+
+def _all_of(parts: Sequence[dict[Label, Any]]) -> dict[Label, Any]:
+    """The entries of all these dictionaries."""
+    return {label: value for part in parts for label, value in part.items()}
 
 
 def _checked(folds: Codes, n_rows: int) -> Codes:

@@ -62,7 +62,7 @@ class ImplicitMoments:
     def __init__(
         self, rows: Rows, groups: Any, sample_weight: Any = None, target: Any = None
     ) -> None:
-        codes, self.groups = encode_groups(groups, rows.n_rows)
+        codes, self.groups, _ = encode_groups(groups, rows.n_rows)
         weights = check_sample_weight(sample_weight, rows.n_rows)
         self.outcomes: Labels | None = None
         self._outcome_codes: Codes | None = None
@@ -89,6 +89,25 @@ class ImplicitMoments:
             squares = self._rows.squares(self._centers("overall"))
         if not np.isfinite(squares).all():
             refuse_unusable_numbers(rows)
+
+    @property
+    def attributes(self) -> dict[str, Mask]:
+        """None: groups of several attributes do not overlap here."""
+        return {}
+
+    @property
+    def partitions(self) -> list[Mask]:
+        """One mask of all groups; see :class:`GroupMoments`."""
+        return [np.ones(len(self.groups), bool)]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows with a positive weight."""
+        return int(self.counts.sum())
+
+    def by_attribute(self) -> ImplicitMoments:
+        """The same moments."""
+        return self
 
     @property
     def from_mean(self) -> Array:
@@ -299,13 +318,18 @@ def learn(given: Input, folds: FoldRule | Codes | None = None) -> Moments:
     rows = as_rows(given.X)
     given = given._replace(X=rows)
     n, d = rows.n_rows, rows.n_features
-    few = are_few(n, d) and n <= _FEW_ROWS and n * d <= 8 * ENTRIES_AT_A_TIME
-    if few or d <= _GRAMS_UP_TO:
+    small = n <= _FEW_ROWS and n * d <= 8 * ENTRIES_AT_A_TIME
+    if d <= _GRAMS_UP_TO or (are_few(n, d) and (small or folds is not None)):
         return moments_of_rows(given, folds)
     if folds is not None:
-        problem = f"cross-validation works for up to {_GRAMS_UP_TO} features, not {d}"
+        problem = f"cross-validation works for up to {_GRAMS_UP_TO} features"
         remedy = "pass fewer columns, or do without it (FairPCA, or tradeoff_path without cv)"
-        raise ValueError(f"{problem}; {remedy}.")
+        raise ValueError(f"{problem}, or half as many rows as features, not {n} x {d}; {remedy}.")
+    if not given.crossing and encode_groups(given.sensitive_features, n).margins:
+        raise ValueError(
+            f"crossing=False works for up to {_GRAMS_UP_TO} features, not {d}; pass fewer columns, "
+            "or one of the sensitive features."
+        )
     if given.may_miss:
         problem = f"missing='available' works for up to {_GRAMS_UP_TO} features, not {d}"
         raise ValueError(f"{problem}: it keeps a matrix of all pairs; pass fewer columns.")

@@ -21,6 +21,7 @@ from typing import Self
 import numpy as np
 from scipy.linalg import polar
 
+from fairpca._moments.row_space import RowSpace
 from fairpca._moments.tolerances import TINY, varying_groups
 from fairpca._typing import Array, Mask
 
@@ -37,7 +38,7 @@ class Operand:
     traces: Array  # tr C_g, the total variance of each group, (k,)
     compared: Mask  # the groups to be treated alike; others count in C only
     n_features: int
-    frame: Array | None = None  # orthonormal columns: the axes of ``compact``, if not I
+    frame: RowSpace | None = None  # the axes of ``compact``, if these are not the columns
     products_only: bool = False  # whether no matrices can be formed, not even in ``compact``
 
     def __init__(self, matrices: Array, shares: Array, compared: Mask | None = None) -> None:
@@ -80,9 +81,11 @@ class Operand:
     @property
     def diagonals(self) -> Array:
         """The variance of each feature in each group, of shape (k, d)."""
-        M, Q = self.compact.dense_matrices, self.frame
-        of_all: Array = np.einsum("kii->ki", M) if Q is None else np.einsum("kij,ij->ki", Q @ M, Q)
-        return of_all
+        M = self.compact.dense_matrices
+        if self.frame is None:
+            return np.asarray(np.einsum("kii->ki", M))
+        Q = self.frame.axes
+        return np.asarray(np.einsum("kij,ij->ki", Q @ M, Q))
 
     def products(self, V: Array) -> Array:
         """``C_g V`` for every group, of shape (k, d, m) for V of shape (d, m)."""
@@ -99,12 +102,15 @@ class Operand:
 class RowSpaceOperand(Operand):
     """Second moments ``C_g = Q M_g Q'`` of fewer rows than features."""
 
-    frame: Array
+    frame: RowSpace
 
-    def __init__(self, compact: Operand, frame: Array) -> None:
-        self._compact, self.frame = compact, frame  # the M_g, and Q, a basis of the rows' span
-        self.shares, self.traces, self.compared = compact.shares, compact.traces, compact.compared
-        self.n_features = len(frame)
+    def __init__(self, compact: Operand, frame: RowSpace) -> None:
+        self._compact = compact  # the M_g
+        self.frame = frame  # Q
+        self.shares = compact.shares
+        self.traces = compact.traces
+        self.compared = compact.compared
+        self.n_features = frame.n_columns
 
     @property
     def compact(self) -> Operand:
@@ -114,16 +120,18 @@ class RowSpaceOperand(Operand):
     def matrices(self) -> Array:  # type: ignore[override]
         """``C_g``, formed when they are asked for."""
         refuse_large_matrices(len(self.shares), self.n_features)
-        return np.asarray(self.frame @ self._compact.dense_matrices @ self.frame.T)
+        Q = self.frame.axes
+        return np.asarray(Q @ self._compact.dense_matrices @ Q.T)
 
     def relative(self) -> Self:
         return type(self)(self._compact.relative(), self.frame)
 
     def products(self, V: Array) -> Array:
-        return np.asarray(self.frame @ self._compact.products(self.frame.T @ V))
+        products = self._compact.products(self.frame.reduce(V))
+        return np.array([self.frame.expand(one) for one in products])
 
     def errors(self, basis: Array) -> Array:
-        return self._compact.errors(self.frame.T @ basis)
+        return self._compact.errors(self.frame.reduce(basis))
 
 
 class Complement:
@@ -161,9 +169,10 @@ class Complement:
     def inside(self, operand: Operand) -> Operand:
         """The groups within the complement; what lies outside is always lost."""
         if operand.frame is not None:
-            Q, R = np.linalg.qr(self.reduce(operand.frame))
-            M = operand.compact.matrices
-            return RowSpaceOperand(operand.compact.inside(R @ M @ R.T), Q)
+            inside = RowSpace(self.reduce(operand.frame.axes).T)
+            B = inside.coordinates
+            M = operand.compact.dense_matrices
+            return RowSpaceOperand(operand.compact.inside(B.T @ M @ B), inside)
         if operand.matrices is None:
             return _ReducedOperand(self, operand)
         return operand.inside(np.array([self.square(C) for C in operand.matrices]))

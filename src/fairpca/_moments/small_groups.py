@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -35,6 +35,7 @@ class SettledGroups:
     cells: Moments | None = None
     scale: Array | None = None  # divisors of the columns, the same in all these moments
     repeats: tuple[GroupMoments, ...] = ()  # the cells of further repeats of a splitter
+    merged: Mapping[Label, Label] = field(default_factory=dict)  # the new names of small groups
 
     @cached_property
     def operand(self) -> Operand:
@@ -60,9 +61,9 @@ class SettledGroups:
 
     def with_repeats(self, repeats: Sequence[GroupMoments]) -> SettledGroups:
         """Add the cells of further repeats of a splitter, with small groups merged there too."""
-        groups = self.moments.groups.tolist()
-        merged = {label: REST for label in self.small if label not in groups or label == REST}
-        return replace(self, repeats=tuple(other._renamed(merged) for other in repeats))
+        if isinstance(self.moments, GroupMoments) and self.moments.attributes:
+            repeats = [other.by_attribute() for other in repeats]
+        return replace(self, repeats=tuple(other._renamed(self.merged) for other in repeats))
 
     def standardized(self) -> SettledGroups:
         """The same groups with each column divided by its deviation over all rows."""
@@ -81,6 +82,7 @@ def settle_small_groups(
     check_group_weights(moments.groups, counts)
     is_small = counts < min_group_size
     small, compared = moments.groups[is_small].tolist(), ~is_small
+    merged: dict[Label, Label] = {}
     if small and small_groups != "ignore":
         sizes = counts[is_small].tolist()
         listed = [f"{label!r} ({size} rows)" for label, size in zip(small, sizes, strict=True)]
@@ -91,13 +93,25 @@ def settle_small_groups(
         if small_groups == "error":
             remedy = f"small_groups='merge' to make them one group called {REST!r}, {remedy}"
             raise NotEnoughRows(f"{problem}; pass {remedy}, or a smaller min_group_size.")
-        if sum(sizes) < min_group_size:
-            problem += f", and merged they have {sum(sizes)} rows, which is still too few"
-            raise NotEnoughRows(f"{problem}; pass {remedy}, or a smaller min_group_size.")
-        if REST in moments.groups[compared].tolist():
+        for members in moments.partitions:  # groups of different attributes overlap
+            size = int(counts[members & is_small].sum())
+            if 0 < size < min_group_size:
+                problem += f", and merged they have {size} rows, which is still too few"
+                raise NotEnoughRows(f"{problem}; pass {remedy}, or a smaller min_group_size.")
+        merged = {label: _name_of_rest(moments, label) for label in small}
+        if set(merged.values()) & set(moments.groups[compared].tolist()):
             problem = f"small_groups='merge' calls the merged group {REST!r}"
             raise ValueError(f"{problem}, but one has that name already; give it another label.")
-        moments = moments._renamed(dict.fromkeys(small, REST))
+        moments = moments._renamed(merged)
         compared = np.ones(len(moments.groups), dtype=bool)
     features = moments._keep()  # without folds, outcomes and targets
-    return SettledGroups(features, compared, small, None if features is moments else moments)
+    cells = None if features is moments else moments
+    return SettledGroups(features, compared, small, cells, merged=merged)
+
+
+def _name_of_rest(moments: Moments, label: Label) -> str:
+    """What a small group is called once it is merged with others, of the same attribute if any."""
+    for attribute, members in moments.attributes.items():
+        if label in moments.groups[members].tolist():
+            return f"{attribute} = {REST}"
+    return REST

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import nan
 from typing import Literal
@@ -21,6 +21,10 @@ Objective = Literal[
 ]
 
 
+#: From an orthonormal basis in few coordinates to one in more.
+Lift = Callable[[Array], Array]
+
+
 @dataclass(frozen=True)
 class Point:
     """The optimal projection for one vector of group weights.
@@ -35,9 +39,9 @@ class Point:
     bound: float  # least sum_g w_g R_g over all projections of rank r, from the eigenvalues alone
     tied_bound: float = nan
 
-    def lift(self, V: Array, slack: float = 0.0) -> Point:
-        """The same point after ``x -> V x``; outside V, others may be better by ``slack``."""
-        return replace(self, basis=V @ self.basis, bound=self.bound - slack)
+    def lifted(self, lift: Lift, slack: float = 0.0) -> Point:
+        """The same point in more coordinates; outside ours, others may be better by ``slack``."""
+        return replace(self, basis=lift(self.basis), bound=self.bound - slack)
 
 
 @dataclass(frozen=True)
@@ -86,10 +90,15 @@ class Solution:
         excess = shares - self.weights / max(float(self.weights.sum()), TINY)
         return float(1 / (1 + excess[self.privileged]))
 
-    def lift(self, V: Array, slack: float) -> Solution:
-        """The same solution after ``x -> V x``; outside V, others may be better by ``slack``."""
-        basis, bound, pca = V @ self.basis, self.bound - slack, self.pca.lift(V, slack)
-        return replace(self, basis=basis, bound=bound, pca=pca, rests_on=())
+    def lifted(self, lift: Lift, slack: float = 0.0) -> Solution:
+        """The same solution in more coordinates, as :meth:`Point.lifted`."""
+        return replace(
+            self,
+            basis=lift(self.basis),
+            bound=self.bound - slack,
+            pca=self.pca.lifted(lift, slack),
+            rests_on=(),
+        )
 
 
 def best_and_worst(errors: Array, traces: Array, compared: Mask) -> tuple[int, int]:

@@ -90,7 +90,7 @@ def in_compact_coordinates(find: Callable[[Operand], Solution], operand: Operand
     with single_threaded_blas():
         if operand.frame is None:
             return find(operand)
-        return find(operand.compact).lift(operand.frame, 0.0)
+        return find(operand.compact).lifted(operand.frame.lift)
 
 
 def search_in_basis(

@@ -34,7 +34,7 @@ from fairpca._moments.tolerances import EPS, MEAN_NOISE, TINY
 from fairpca._problems.problems import PLSProblem
 from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
-from fairpca._solvers.eigenspaces.dense import descending, top_eigenvectors
+from fairpca._solvers.eigenspaces.lapack import descending, top_eigenvectors
 from fairpca._typing import Array
 
 _STEPS = np.linspace(0, 1, 25)[1:].tolist()  # alpha is the fourth power of a step
@@ -101,7 +101,7 @@ def _row_space(operand: Operand) -> Array | None:
     if varying.all() and operand.frame is None:
         return None
     V = np.linalg.qr(deviations[:, np.newaxis] * vectors[:, varying])[0]
-    return V if operand.frame is None else operand.frame @ V
+    return V if operand.frame is None else operand.frame.lift(V)
 
 
 def _within(problem: PLSProblem, operand: Operand, V: Array) -> PLSProblem:

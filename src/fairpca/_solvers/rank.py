@@ -11,7 +11,7 @@ from fairpca._blas import single_threaded_blas
 from fairpca._moments.operand import Operand
 from fairpca._moments.tolerances import ROUNDED, varying_groups
 from fairpca._problems.solution import Solution
-from fairpca._solvers.eigenspaces.dense import descending
+from fairpca._solvers.eigenspaces.lapack import descending
 from fairpca._typing import Array
 
 

@@ -240,7 +240,7 @@ def _climb(work: Workspace, welfare: Welfare, atoms: _Atoms, target: float) -> P
             break
         other, value = _ascend(work, welfare, start)
         best, most = (other, value) if value > most else (best, most)
-    return best.lift(work.basis)
+    return replace(best, basis=work.basis @ best.basis)
 
 
 def _ascend(work: Workspace, welfare: Welfare, basis: Array) -> tuple[Point, float]:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import softmax
 
+from fairpca._estimators.fitted import LossesRecord
 from fairpca._estimators.minmax_pca import CenteredProjection
 from fairpca._moments.operand import Operand
 from fairpca._problems.problems import Criterion
@@ -16,13 +17,14 @@ from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
 from fairpca._sklearn import Interval, StrOptions
 from fairpca._solvers import search_in_basis
-from fairpca._solvers.eigenspaces.dense import Eigenspaces, top_eigenvectors
+from fairpca._solvers.eigenspaces.dense import Eigenspaces
+from fairpca._solvers.eigenspaces.lapack import top_eigenvectors
 from fairpca._solvers.worst_off import Balance
 from fairpca._typing import Center
 
 
 @dataclass(eq=False, repr=False)
-class MultiplicativeWeightsPCA(CenteredProjection):
+class MultiplicativeWeightsPCA(CenteredProjection, LossesRecord):
     """The FairPCA of Samadi et al. [1]_, by multiplicative weights as they published it.
 
     It approaches the least largest loss of a group; :class:`fairpca.MinMaxPCA` finds and proves

@@ -6,6 +6,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 from fairpca._estimators.base import FairProjection
+from fairpca._estimators.fitted import ByGroup, Number, ProjectionRecord
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.solution import Solution
@@ -14,8 +15,15 @@ from fairpca._solvers import search_in_basis
 from fairpca.baselines._robust import RobustProblem, solve_robust
 
 
+class RobustRecord(ProjectionRecord):
+    """Of :class:`RobustFairPCA`."""
+
+    robust_error_: Number
+    group_robust_errors_: ByGroup
+
+
 @dataclass(eq=False, repr=False)
-class RobustFairPCA(FairProjection):
+class RobustFairPCA(FairProjection, RobustRecord):
     """Distributionally robust fair principal component analysis for two groups.
 
     A sample is not the population. Vu et al. [1]_ let the true distribution of each group differ
@@ -44,7 +52,7 @@ class RobustFairPCA(FairProjection):
     ----------
     robust_error_ : float
         The objective.
-    group_robust_errors_ : ndarray of shape (2,)
+    group_robust_errors_ : ndarray of shape (k,)
         ``S_g``, in the order of ``groups_``.
     duality_gap_ : float
         How far the objective can be from the least possible one: zero up to rounding.

@@ -31,7 +31,7 @@ from fairpca._moments.operand import Operand
 from fairpca._moments.tolerances import EPS
 from fairpca._problems.solution import Point, Solution, best_and_worst
 from fairpca._problems.status import Status
-from fairpca._solvers.eigenspaces.dense import descending
+from fairpca._solvers.eigenspaces.lapack import descending
 from fairpca._typing import Array, Codes
 
 #: How a point of the Pareto front of subsets is picked.

@@ -2,21 +2,30 @@
 
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, ClassVar, get_args
+from typing import Annotated, Any, ClassVar, get_args
 
 import numpy as np
 
 from fairpca._estimators.base import FairProjection
+from fairpca._estimators.fitted import PLACES, ProjectionRecord, never_saved
 from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.solution import Solution
 from fairpca._sklearn import StrOptions
 from fairpca._solvers import in_compact_coordinates
-from fairpca.baselines._subset import Rule, Way, solve_subset
+from fairpca._typing import Codes
+from fairpca.baselines._subset import Front, Rule, Way, solve_subset
+
+
+class SubsetRecord(ProjectionRecord):
+    """Of :class:`SubsetFairPCA`."""
+
+    subset_: Annotated[Codes, PLACES]
+    front_: Annotated[Front, never_saved("a front")]
 
 
 @dataclass(eq=False, repr=False)
-class SubsetFairPCA(FairProjection):
+class SubsetFairPCA(FairProjection, SubsetRecord):
     """Principal component analysis that keeps some of PCA's components, not always the largest.
 
     MOFPCA [1]_: of the d principal components of all rows, keep the r with the best trade-off

@@ -2,7 +2,8 @@
 
 Numerical libraries are imported inside the commands, so that ``--help`` does not wait for them.
 Exit codes: 0 done, 1 a gap above ``--fail-above``, 2 wrong use or unusable data, 3 cannot be
-judged, 130 interrupted, 141 if the reader of our output closed the pipe.
+judged, 4 not proven, 129, 130 and 143 after a signal, 141 if the reader of our output closed the
+pipe.
 """
 
 import os
@@ -39,8 +40,11 @@ def app(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-def run_command(argv: Sequence[str]) -> int:
-    """Run the command and turn every ending into one line and an exit code."""
+def run_command(argv: Sequence[str], received: Sequence[int] = ()) -> int:
+    """Run the command and turn every ending into one line and an exit code.
+
+    ``received`` gets the signals that come meanwhile; what they cause is no error of ours.
+    """
     output = sys.stdout or TextIOWrapper(BytesIO())  # it is None if it was closed (>&-)
     try:
         with redirect_stdout(output), warnings.catch_warnings():
@@ -62,6 +66,8 @@ def run_command(argv: Sequence[str]) -> int:
         print_line(f"{said}{'' if said.endswith(('.', '?')) else '.'} See {path} --help.")
         return 2
     except (OSError, ValueError, TypeError, ImportError, MemoryError) as error:
+        if received:
+            raise
         print_line(_in_words_of_the_shell(error, next(iter(argv), "")))
         return 2
     return 0

@@ -1,7 +1,5 @@
 """The commands, each a function of a record of options."""
 
-import json
-
 import click
 
 from fairpca.cli import options as opt
@@ -98,7 +96,7 @@ def fit_command(asked: Asked) -> None:
 
 
 @opt.command(
-    *opt.TABLE, opt.KEPT_COLUMNS, *opt.MEASURE, *opt.JUDGING_FOLDS, *opt.RULES, opt.AS_JSON
+    *opt.TABLE, opt.KEPT_COLUMNS, *opt.MEASURE, *opt.JUDGING_FOLDS, *opt.RULES, *opt.FIGURES
 )
 def columns_command(asked: Asked) -> None:
     """Choose -r columns from which every group can be rebuilt.
@@ -108,17 +106,18 @@ def columns_command(asked: Asked) -> None:
     For example:
       fairpca columns -r 3
       fairpca columns people.csv --group sex -r 5
-      fairpca columns survey.parquet --group sex --weight w -r 8 --json
+      fairpca columns survey.parquet --group sex --weight w -r 8 --json found.json
     """
     asked = opt.changed(asked, **{option.name: option.default for option in opt.JUDGED})
-    with progress(asked.json) as show:
+    with outputs(asked, json=asked.json) as paths, progress(asked.quiet) as show:
         from fairpca.cli import work
 
         found, origin, _ = work.judge(asked, show, keep_columns=True)
-    if asked.json:
-        put(work.figures_as_json(found, origin, False).rstrip())
-        return
-    terminal.print_audit(found, origin)
+        if "json" in paths:
+            figures = work.figures_as_json(found, origin, asked.with_rows)
+            terminal.write_text(paths["json"], figures)
+    if not asked.quiet and asked.json != "-":
+        terminal.print_audit(found, origin)
 
 
 @opt.command(opt.MODEL, opt.DATA, *opt.FILES, opt.SCORES_OUT, opt.KEEP, opt.QUIET)
@@ -139,27 +138,20 @@ def transform_command(asked: Asked) -> None:
         put(f"{n_rows:,} rows written to {asked.out}{left}")
 
 
-@opt.command(opt.MODEL, opt.AS_JSON)
+@opt.command(opt.MODEL, opt.JSON)
 def inspect_command(asked: Asked) -> None:
     """Show what is in a model file.
 
     For example:
       fairpca inspect model.safetensors
-      fairpca inspect model.safetensors --json
-      fairpca inspect model.safetensors --json | jq .held_out_changes
+      fairpca inspect model.safetensors --json model.json
+      fairpca inspect model.safetensors --json - | jq .held_out_changes
     """
-    from fairpca._audit.record import plain_json
     from fairpca.cli import work
 
-    _, model, fitted = work.load(asked.model)
-    if asked.json:
-        standardized = model.get_params().get("standardize", False)  # erasing needs none
-        found = {"model": repr(model), "standardized": standardized}
-        found |= {"imputed": bool(fitted.fill), "columns": fitted.features}
-        found |= {"categories": fitted.categories, "group": fitted.groups}
-        found |= {name[:-1]: value for name, value in vars(model).items() if name.endswith("_")}
-        if hasattr(model, "columns_"):
-            found["kept"] = model.get_feature_names_out()
-        put(json.dumps(plain_json(found), indent=1))
-        return
-    put(terminal.about_model(model, fitted))
+    with outputs(asked, json=asked.json) as paths:
+        _, model, fitted = work.load(asked.model)
+        if "json" in paths:
+            terminal.write_text(paths["json"], work.model_as_json(model, fitted))
+    if asked.json != "-":
+        put(terminal.about_model(model, fitted))

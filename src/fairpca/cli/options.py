@@ -106,7 +106,7 @@ COLUMNS = [
 #: How errors are measured, and between which groups; parameters of all estimators here.
 MEASURE = [
     _choice("--standardize/--no-standardize", "", "Standardise the columns first.", True),
-    _choice("--relative_errors", "", "Measure errors as shares of each group's own variation."),
+    _choice("--relative-errors", "", "Measure errors as shares of each group's own variation."),
     _choice("--min-group-size", _whole(1), "Smaller groups are not compared.", 1),
     _choice(
         "--small-groups",
@@ -145,7 +145,8 @@ RULES = [
 #: A model to be judged, and what else to look at.
 JUDGED = [
     _start("--model", "MODEL", "Judge this file, written by fairpca fit, as it is."),
-    _start("--loadings", "FILE", "Judge the PCA in this CSV: rows of name, mean, scale, weights."),
+    _start("--loadings", "FILE", "Judge the PCA in this table of weights, as R or SPSS write it."),
+    _start("--rebuilt", "FILE", "Judge the model that rebuilt the rows so: a table like the data."),
     _choice("--probes", "", "Let classifiers guess the group from the scores."),
     _column("--target-positive", "VALUE", "The value of --target that counts as chosen."),
 ]
@@ -159,9 +160,9 @@ GATE = [
     ),
 ]
 QUIET = _output("--quiet -q", "", "Print nothing but errors.")
-AS_JSON = _output("--json", "", "Print JSON.")
+JSON = _output("--json", "FILE", "Write all figures to this file; - prints them instead.")
 FIGURES = [
-    _output("--json", "FILE", "Write all figures to this file; - prints them instead."),
+    JSON,
     _output("--with-rows", "", "Show single people too, on the page and in --json."),
     QUIET,
 ]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from fairpca._atomic import TEMPORARY, refuse_inputs, replacing
 from fairpca._progress import Progress, printable
 
 if TYPE_CHECKING:
@@ -46,12 +47,13 @@ def outputs(asked: Any, **names: str | None) -> Iterator[dict[str, Path]]:
 
     Refuses two names for one file, files that the command reads, and endings of another format.
     """
-    from fairpca._atomic import refuse_inputs, replacing
     from fairpca.cli.reader.read import input_paths
 
     seen, paths = dict[str, str](), dict[str, Path]()
-    models = (vars(asked).get(name) for name in ("model", "loadings"))
-    reads = [*(path for data in asked.data for path in input_paths(data)), *filter(None, models)]
+    given = vars(asked)
+    models = (given.get(name) for name in ("model", "loadings", "rebuilt"))
+    data = (path for data in given.get("data", ()) for path in input_paths(data))
+    reads = [*data, *filter(None, models)]
     with ExitStack() as stack:
         for option, name in names.items():
             if name is None:
@@ -60,8 +62,9 @@ def outputs(asked: Any, **names: str | None) -> Iterator[dict[str, Path]]:
                 both = f"--{other} and --{option}".replace("_", "-")
                 raise ValueError(f"{both} both name {name!r}; give each its own file.")
             refuse_inputs(name, reads)
-            (stem, given), ending = splitext(name), _ENDINGS.get(option, "")
-            if ending and given.lower() not in ("", ending):
+            stem, own = splitext(name)
+            ending = _ENDINGS.get(option, "")
+            if ending and own.lower() not in ("", ending):
                 raise ValueError(f"{name}: this writes {ending}; pass {stem}{ending} as its name.")
             paths[option] = stack.enter_context(replacing(name) if name != "-" else _printing())
         yield paths
@@ -70,7 +73,7 @@ def outputs(asked: Any, **names: str | None) -> Iterator[dict[str, Path]]:
 @contextmanager
 def _printing() -> Iterator[Path]:
     """A temporary file that is printed if the block ends without an error."""
-    with tempfile.TemporaryDirectory(prefix="fairpca-") as folder:
+    with tempfile.TemporaryDirectory(prefix=TEMPORARY) as folder:
         content = Path(folder, "content")
         yield content
         sys.stdout.buffer.write(content.read_bytes())

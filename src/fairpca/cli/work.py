@@ -3,7 +3,6 @@
 First the estimator and the audit, then tables and model files, which are read and written here.
 """
 
-import csv
 import hashlib
 import json
 import shlex
@@ -19,27 +18,27 @@ from typing import Any
 import click
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.decomposition import PCA
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairColumns, FairPCA, FairPCACV, GroupEraser, MinMaxPCA, audit, audit_model
 from fairpca._audit.gate import Answer, Gate, gate
-from fairpca._audit.record import AnyAudit, Audit, LeftOut, ModelAudit, group_name
+from fairpca._audit.record import AnyAudit, Audit, LeftOut, ModelAudit, group_name, plain_json
 from fairpca._audit.refits import for_sizes
 from fairpca._audit.verdict import Case
 from fairpca._estimators.base import FairProjection
-from fairpca._estimators.projection import encoder_of
 from fairpca._input.folds import FoldRule
+from fairpca._input.rows import dense
+from fairpca._linear_map import map_of
 from fairpca._models.safetensors import ModelPipeline, load_model, read_extra, write_model
 from fairpca._progress import Progress
 from fairpca.cli import options as opt
 from fairpca.cli.columns.prepare import Prepared, prepare
 from fairpca.cli.columns.roles import Roles, choose_roles
+from fairpca.cli.fixed_models import KINDS, check_asked, rebuilt_rows, refuse_pickle
 from fairpca.cli.options import Asked, changed
 from fairpca.cli.reader.read import is_query, open_table
 from fairpca.cli.reader.table import Table
 from fairpca.cli.terminal import fill
+from fairpca.cli.weights import pca_of, read_weights
 from fairpca.cli.writer import write_scores
 from fairpca.datasets import load_checkup
 from fairpca.exceptions import noted
@@ -102,7 +101,7 @@ def judge(
 
     With ``both``, also the audit of keeping columns, if the table does not have too many.
     """
-    if asked.model or asked.loadings:
+    if any(getattr(asked, name) for name in KINDS):
         return *_judge_model(asked, show), None
     measure, columns = opt.values(asked, opt.MEASURE), None
     estimator = FairColumns(asked.components, **measure) if keep_columns else None
@@ -121,17 +120,35 @@ def judge(
 
 def _judge_model(asked: Asked, show: Progress) -> tuple[ModelAudit, Origin]:
     """The audit of a fitted model, and where it comes from."""
-    model, fitted, asked = _model_of(asked)
+    check_asked(asked)
+    model: Any = None
+    fitted = None
+    notes: list[str] = []
+    if asked.model:
+        model, _, fitted = load(asked.model)
+        asked = changed(asked, group=asked.group or fitted.groups)
+    elif asked.loadings:
+        weights = read_weights(asked.loadings)
+        asked = changed(asked, features=tuple(weights.names))
+        notes = weights.notes(asked.standardize)
     with prepared_table(asked, show, fitted=fitted, folds=None) as (prepared, named):
         if prepared.streamed:
             raise ValueError(
                 f"{prepared.table.name} is too large to keep in memory, which the audit of a model "
                 "needs; take a sample of the rows with a query."
             )
+        X = prepared.data
+        if asked.loadings:
+            model = pca_of(asked.loadings, weights, dense(X), asked.standardize)
+        elif asked.rebuilt:
+            model = X, rebuilt_rows(asked.rebuilt, prepared, _reading(asked))
+            X = None
         options = _rules(asked, prepared) | _scores(asked, prepared)
-        found = audit_model(model, prepared.data, prepared.sensitive_features, **options)
+        groups = prepared.sensitive_features
+        found = audit_model(model, X, sensitive_features=groups, **options)
         used = {"features": [*prepared.roles.features], "encode": bool(prepared.roles.categories)}
-        return _with_table(found, prepared), _origin(changed(named, **used), prepared, found)
+        origin = _origin(changed(named, **used), prepared, found)
+        return _with_table(found, prepared), replace(origin, notes=[*notes, *origin.notes])
 
 
 def _audit_of(asked: Asked, prepared: Prepared, fair: Any = None, **options: Any) -> Audit:
@@ -190,61 +207,20 @@ def figures_as_json(found: AnyAudit, origin: Origin, with_rows: bool, **more: An
     return json.dumps(own | found.to_dict(with_rows) | more, indent=1) + "\n"
 
 
-def _model_of(asked: Asked) -> tuple[Any, Roles | None, Asked]:
-    """The model, the roles of its columns, if it knows them, and the request with its columns."""
-    own = "--model" if asked.model else "--loadings"
-    if asked.model is not None and asked.loadings is not None:
-        raise ValueError("--model and --loadings both name what is judged; pass one of them.")
-    rest = changed(asked, group=(), target=None, weight=None, seed=0)
-    if given := opt.words(rest, *opt.COLUMNS, *opt.SETTINGS, *opt.CHOICE):
-        raise ValueError(
-            f"{own} is judged as it is, with its own columns and components; leave out {given[0]}."
-        )
-    if not asked.data:
-        raise ValueError(f"{own} needs rows to be judged by: name a file too.")
-    if asked.loadings is not None:
-        model, names = _read_loadings(asked.loadings)
-        return model, None, changed(asked, features=tuple(names))
-    model, _, fitted = load(str(asked.model))
-    return model, fitted, changed(asked, group=asked.group or fitted.groups)
-
-
-def _read_loadings(path: str) -> tuple[Pipeline, list[str]]:
-    """The PCA that a table of weights describes, and the names of its columns.
-
-    A row for each column of the data: ``name``, ``mean``, ``scale`` (1 if it is left out) and the
-    weights. These need not be orthonormal: loadings that were multiplied by deviations or rotated
-    span the same space, which is what is judged.
-    """
-    with open(path, newline="", encoding="utf-8-sig") as stream:
-        rows: list[dict[str, Any]] = list(csv.DictReader(stream))
-    try:
-        names = [row.pop("name") for row in rows]
-        mean = np.array([row.pop("mean") for row in rows], float)
-        scale = np.array([row.pop("scale", 1) for row in rows], float)
-        weights = np.array([[*row.values()] for row in rows], float)
-        d, r = weights.shape
-        usable = r and np.isfinite([*mean, *weights.flat]).all() and (scale > 0).all()
-    except (KeyError, TypeError, ValueError):
-        usable = False
-    if not usable:
-        raise ValueError(
-            f"{path} does not hold weights: it needs a row for each column of the data, with its "
-            "'name', its 'mean' (0 if nothing was subtracted), its 'scale', if it was divided, and "
-            "a weight for each component; all finite numbers, and scales above 0."
-        )
-    basis, triangle = np.linalg.qr(weights)
-    sizes = np.abs(np.diag(triangle))
-    if r > d or sizes.min() <= 1e-10 * sizes.max():
-        raise ValueError(
-            f"{path}: the {r} columns of weights depend on each other; keep one for each component."
-        )
-    scaler, pca = StandardScaler(), PCA(n_components=r)
-    scaler.mean_, scaler.scale_, scaler.var_ = mean, scale, scale**2
-    scaler.n_features_in_ = pca.n_features_in_ = d
-    scaler.feature_names_in_ = np.asarray(names, object)
-    pca.components_, pca.mean_, pca.n_components_ = basis.T, np.zeros(d), r
-    return Pipeline([("scale", scaler), ("pca", pca)]), names
+def model_as_json(model: Any, fitted: Roles) -> str:
+    """What is in a model file, as ``--json`` of ``inspect`` writes it."""
+    found: dict[str, Any] = {
+        "model": repr(model),
+        "standardized": model.get_params().get("standardize", False),  # erasing needs none
+        "imputed": bool(fitted.fill),
+        "columns": fitted.features,
+        "categories": fitted.categories,
+        "group": fitted.groups,
+    }
+    found |= {name[:-1]: value for name, value in vars(model).items() if name.endswith("_")}
+    if hasattr(model, "columns_"):
+        found["kept"] = model.get_feature_names_out()
+    return json.dumps(plain_json(found), indent=1) + "\n"
 
 
 def _origin(asked: Asked, prepared: Prepared, found: AnyAudit) -> Origin:
@@ -265,7 +241,7 @@ def _origin(asked: Asked, prepared: Prepared, found: AnyAudit) -> Origin:
         n_read=prepared.record.n_rows,
         streamed=prepared.streamed,
         notes=_notes(prepared),
-        model_file=basename(asked.model or asked.loadings or ""),
+        model_file=basename(asked.model or asked.loadings or asked.rebuilt or ""),
         command=shlex.join(["fairpca", *click.get_current_context().obj]),
     )
 
@@ -299,9 +275,15 @@ def prepared_table(asked: Asked, show: Progress, **how: Any) -> Iterator[tuple[P
 
 
 def _opened(asked: Asked) -> Table:
+    data = asked.data[0] if len(asked.data) == 1 else [*asked.data]
+    return open_table(data, **_reading(asked))
+
+
+def _reading(asked: Asked) -> dict[str, Any]:
+    """How files are read."""
     reading = arguments(asked, *opt.FILES)
     reading.pop("drop_missing", None)
-    return open_table(asked.data[0] if len(asked.data) == 1 else [*asked.data], **reading)
+    return reading
 
 
 def _demonstration(asked: Asked) -> tuple[Table, Asked]:
@@ -347,7 +329,7 @@ def write_scores_of(asked: Asked, show: Progress) -> tuple[int, int]:
         erased = model.strength * model.corrections_.T @ model.detectors_
         how |= {"encoder": np.eye(d) - erased, "shift": model.mean_}
     else:
-        how["encoder"] = encoder_of(model)
+        how["encoder"] = map_of(model).encode.T
     with closing(_opened(asked)) as table:
         kept: dict[str, Any] = {"keep": split_names(asked.keep, table.columns), "fitted": fitted}
         roles, _ = choose_roles(table, drop_missing=asked.drop_missing, **kept)
@@ -366,16 +348,33 @@ def save(model: FairProjection, roles: Roles, path: Path) -> None:
 
 def load(path: str) -> tuple[Any, Any, Roles]:
     """A model, its estimator, and what it knows of its columns."""
+    refuse_pickle(path)
     model, extra = load_model(path), read_extra(path)
-    names = extra.get("columns", getattr(model, "feature_names_in_", ()))
-    columns, groups = tuple(map(str, names)), tuple(extra.get("group", ()))
+    names = list(map(str, getattr(model, "feature_names_in_", ())))
+    roles = _roles_in(extra, names)
+    if roles is None:
+        raise ValueError(
+            f"{path} was changed after it was written: the columns that it names are not those of "
+            f"its model, {', '.join(names)[:200] or 'which has no names'}; fit it again."
+        )
+    if not isinstance(model, ModelPipeline):
+        return model, model, roles
+    fill = dict(zip(names, model[0].statistics_.tolist(), strict=False))
+    return model, model[-1], replace(roles, fill=fill)
+
+
+def _roles_in(extra: Mapping[str, Any], names: list[str]) -> Roles | None:
+    """The roles of columns in a model file; None if they are not those of features so named."""
+    columns = extra.get("columns", names)
+    groups = extra.get("group", [])
     categories = extra.get("categories", {})
-    projection, fill = model, {}
-    if isinstance(model, ModelPipeline):
-        projection = model[-1]
-        features = Roles(columns, categories=categories).feature_names
-        fill = dict(zip(features, model[0].statistics_.tolist(), strict=False))
-    return model, projection, Roles(columns, groups, categories=categories, fill=fill)
+    if not isinstance(categories, dict):
+        return None
+    for listed in (columns, groups, *categories.values()):
+        if not (isinstance(listed, list) and all(isinstance(name, str) for name in listed)):
+            return None
+    roles = Roles(tuple(columns), tuple(groups), categories=categories)
+    return roles if roles.feature_names == names else None
 
 
 def _notes(prepared: Prepared) -> list[str]:

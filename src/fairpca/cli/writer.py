@@ -44,12 +44,12 @@ def write_scores(
         fact = f"the name of {output} does not say what to write"
         raise TableError("output", fact, "end it in .parquet or .csv")
     as_text = suffix in (".csv", ".tsv")
-    nested = [f"{name!r} ({kind})" for name, kind in fields if pa.types.is_nested(kind)]
-    if as_text and nested:
-        fact = f"columns {', '.join(nested)} cannot be written as text"
+    other = [f"{name!r} ({kind})" for name, kind in fields if _is_no_text(kind)]
+    if as_text and other:
+        fact = f"columns {', '.join(other)} cannot be written as text"
         raise TableError("output", fact, "leave them out of keep, or name the output .parquet")
     if as_text:
-        runs = tuple("=+@\t\r")  # what a spreadsheet would take for a formula
+        runs = tuple("=+-@\t\r")  # what a spreadsheet would take for a formula
         fields = [(f"'{name}" if name.startswith(runs) else name, kind) for name, kind in fields]
     schema, reads = pa.schema(fields), [*table.inputs, *reads]
     record = Record()
@@ -68,6 +68,11 @@ def write_scores(
             columns += [pa.array(score) for score in (block.scores(encoder, mean) + shift).T]
             writer.write_batch(pa.record_batch(columns, schema=schema))
     return record.n_rows - record.n_dropped, record.n_dropped
+
+
+def _is_no_text(kind: Any) -> bool:
+    binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    return bool(binary or pa.types.is_nested(kind))
 
 
 def _without_formulas(column: Any) -> Any:

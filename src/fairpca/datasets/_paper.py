@@ -3,6 +3,7 @@
 import hashlib
 import os
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -171,10 +172,14 @@ def _checked_file(name: str, data_home: PathLike | None) -> Path:
             "checkout of fairpca, with python -m reproduction.pack_lfw Fair-PCA/data/images "
             f"{folder}. {by_hand}"
         )
+    new = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return Path(fetch_file(url, folder, name, SHA256[name], n_retries=0))
     except OSError as error:
+        with suppress(OSError):  # they are not empty
+            for path in new:
+                path.rmdir()
         raise FileNotFoundError(
             f"{name} is not at hand, and {url} could not be downloaded ({error}). {by_hand}"
         ) from error

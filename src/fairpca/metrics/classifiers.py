@@ -31,6 +31,7 @@ from threadpoolctl import threadpool_limits
 
 from fairpca._input import checks
 from fairpca._input.labels import encode_groups, encode_outcomes
+from fairpca._input.stream import open_input, refuse_stream
 from fairpca._linear_map import flattened, seen_by_map
 from fairpca._moments.group_differences import positive_class
 from fairpca._typing import Array, Codes, Labels, Mask
@@ -83,7 +84,7 @@ def probe_groups(
         Preferably rows that the estimator was not fitted to: if it made the group means of these
         rows equal, a linear probe falls below 0.5.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        The group of each row; several columns are crossed.
+        The group of each row, or the name of a column of X; several columns are crossed.
     probes : mapping of str to classifier, optional
         By default ``"logistic"``, a logistic regression on standardised scores, and ``"boosted"``,
         gradient-boosted trees, which also see nonlinear differences.
@@ -110,7 +111,8 @@ def probe_groups(
     _check_level(level)
     rng = check_random_state(random_state)
     refuse_data(estimator, "probe_groups(estimator, X, sensitive_features), or None and scores")
-    checks.check_same_order(X, sensitive_features=sensitive_features)
+    refuse_stream(X, "classifiers need all rows", "pass rows in memory")
+    X, sensitive_features, *_ = open_input(X, sensitive_features)
     scores = X if estimator is None else estimator.transform(X)
     if np.ndim(scores) == 1:
         raise ValueError(
@@ -118,7 +120,7 @@ def probe_groups(
             "person, for example scores.reshape(-1, 1) for one component."
         )
     Z = np.asarray(check_array(scores, dtype=np.float64))
-    codes, labels = encode_groups(sensitive_features, len(Z))
+    codes, labels, _ = encode_groups(sensitive_features, len(Z))
     checks.check_several_groups(labels.tolist(), len(Z), otherwise="")
     fold = _stratified_folds(cv, codes, "group", rng)
     if probes is None:
@@ -184,7 +186,7 @@ def classifier_outcomes(
         otherwise it is fitted to the training rows of each fold.
     X : array or data frame of shape (n_samples, n_features)
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        The group of each row; several columns are crossed.
+        The group of each row, or the name of a column of X; several columns are crossed.
     y : array-like of shape (n_samples,)
         Classes.
     classifier : classifier, optional
@@ -226,8 +228,9 @@ def classifier_outcomes(
     _check_classifier("classifier", classifier)
     if issparse(X):
         raise TypeError("X is sparse; pass X.toarray(), or fewer rows if that is too large.")
-    checks.check_same_order(X, sensitive_features=sensitive_features, y=y)
-    codes, labels = encode_groups(sensitive_features, len(X))
+    refuse_stream(X, "classifiers need all rows", "pass rows in memory")
+    X, sensitive_features, _, y, *_ = open_input(X, sensitive_features, y=y)
+    codes, labels, _ = encode_groups(sensitive_features, len(X))
     checks.check_several_groups(labels.tolist(), len(codes), otherwise="")
     outcomes, classes = encode_outcomes(y, len(X))
     label = positive_class(classes.tolist(), pos_label)

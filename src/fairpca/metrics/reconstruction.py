@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from fairpca._input.checks import check_group_weights, check_same_order, check_sample_weight
+from fairpca._input.checks import check_group_weights, check_sample_weight
 from fairpca._input.labels import encode_groups
+from fairpca._input.stream import Input, in_memory, open_input
 from fairpca._linear_map import fitted_map
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.tolerances import varying_groups
-from fairpca._typing import Array
+from fairpca._typing import Array, Labels
 from fairpca.exceptions import warn
 
 
@@ -48,8 +49,10 @@ def group_reconstruction_errors(
 
     Parameters
     ----------
-    estimator, X
+    estimator : object
         As for :func:`row_reconstruction_errors`.
+    X : array, sparse matrix, data frame or stream of shape (n_samples, n_features)
+        Where its columns have names, the arguments below may be such names.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         The group of each row; several columns are crossed. The labels are the keys, sorted.
     sample_weight : array-like of shape (n_samples,), optional
@@ -68,19 +71,34 @@ def group_reconstruction_errors(
     (array([1., 1., 0., 0.]), {'a': 1.0, 'b': 0.0})
     """
     refuse_data(estimator, "group_reconstruction_errors(estimator, X, sensitive_features)")
-    check_same_order(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
-    squares = _squares(estimator, X)
-    n_rows = len(squares[0])
-    codes, labels = encode_groups(sensitive_features, n_rows)
-    weights = check_sample_weight(sample_weight, n_rows)
-    weights = np.ones(n_rows) if weights is None else weights
-    totals = np.bincount(codes, weights)
+    given = open_input(X, sensitive_features, sample_weight)
+    if in_memory(given.X):
+        labels, totals, sums = _sums_of_rows(estimator, given)
+    else:
+        fitted = fitted_map(estimator)
+        moments = fitted.moments(given, "group_reconstruction_errors")
+        labels, totals = moments.groups, moments.weights
+        sums = fitted.map.group_errors(moments._group_sums())
     check_group_weights(labels, totals)
-    errors, distances = (np.bincount(codes, weights * values) / totals for values in squares)
+    errors, distances = (of_groups / totals for of_groups in sums)
     if relative_errors:
         varies = varying_groups(distances)
         errors = np.divide(errors, distances, out=np.zeros(len(errors)), where=varies)
     return dict(zip(labels.tolist(), errors.tolist(), strict=True))
+
+
+def _sums_of_rows(estimator: Any, given: Input) -> tuple[Labels, Array, tuple[Array, Array]]:
+    """Labels and weights of the groups, and the sums of errors and of distances from the mean."""
+    squares = _squares(estimator, given.X)
+    n_rows = len(squares[0])
+    codes, labels, _ = encode_groups(given.sensitive_features, n_rows)
+    weights = check_sample_weight(given.sample_weight, n_rows)
+    weights = np.ones(n_rows) if weights is None else weights
+    each = [
+        np.bincount(codes, own) for own in (weights, *(weights * of_rows for of_rows in squares))
+    ]
+    totals, errors, distances = (np.asarray(sums, np.float64) for sums in each)
+    return labels, totals, (errors, distances)
 
 
 def reconstruction_disparity(

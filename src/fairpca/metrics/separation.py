@@ -15,6 +15,7 @@ from scipy.special import ndtr
 from sklearn.pipeline import Pipeline
 
 from fairpca._input.checks import check_n_features, check_several_groups
+from fairpca._input.stream import open_input
 from fairpca._linear_map import fitted_map
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._typing import Array, Labels
@@ -44,8 +45,9 @@ def group_separation(
     ----------
     estimator : object
         Fitted, with orthonormal ``components_`` and ``mean_``; or a pipeline if X holds rows.
-    X : GroupMoments, or array, sparse matrix or data frame of shape (n_samples, n_features)
-        Moments of any rows are enough; outcomes and folds in them are summed over.
+    X : GroupMoments, or array, sparse matrix, data frame or stream
+        Moments of any rows are enough; outcomes and folds in them are summed over. Where columns
+        have names, the arguments below may be such names.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
         The group of each row; moments already hold it.
     sample_weight : array-like of shape (n_samples,), optional
@@ -69,8 +71,8 @@ def group_separation(
             call = "group_separation(estimator, X, groups) with one label per row of X"
             raise TypeError(f"sensitive_features is missing; pass {call}.")
         fitted = fitted_map(estimator)
-        arriving = fitted.arriving(X, "group_separation")
-        moments = GroupMoments().update(arriving, sensitive_features, sample_weight)
+        given = open_input(X, sensitive_features, sample_weight)
+        moments = fitted.moments(given, "group_separation")
     elif isinstance(estimator, Pipeline):
         raise TypeError(
             "a pipeline changes rows before they arrive at the projection; pass the projection "

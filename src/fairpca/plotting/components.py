@@ -24,7 +24,7 @@ class ScoresDisplay:
     def __init__(self, scores: Array, sensitive_features: Any, *, order: str = "variance") -> None:
         self.scores = scores
         self.order = order
-        self.codes, self.groups = encode_groups(sensitive_features, len(scores))
+        self.codes, self.groups, _ = encode_groups(sensitive_features, len(scores))
 
     @classmethod
     def from_estimator(

@@ -157,6 +157,7 @@ class GroupErrorDisplay:
         return self
 
 
+@dataclass
 class GroupScreeDisplay(GroupErrorDisplay):
     """A scree plot by group: the share of its variance that each group keeps.
 
@@ -166,10 +167,30 @@ class GroupScreeDisplay(GroupErrorDisplay):
 
     _as_shares = True
 
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, ranks: Sequence[int] | None = None, ax: Any = None
+    ) -> Self:
+        """As :meth:`GroupErrorDisplay.from_estimator`."""
+        return super().from_estimator(estimator, ranks=ranks, ax=ax)
+
+    @classmethod
+    def from_data(
+        cls,
+        X: Any,
+        sensitive_features: Any,
+        *,
+        estimator: FairProjection | None = None,
+        ranks: Sequence[int] | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """As :meth:`GroupErrorDisplay.from_data`."""
+        return super().from_data(X, sensitive_features, estimator=estimator, ranks=ranks, ax=ax)
+
 
 def _ranks_to_draw(fair: FairProjection, ranks: Sequence[int] | None) -> Codes:
     """The ranks asked for; by default all, or some thirty on a logarithmic scale."""
-    limit = int(min(fair.n_features_in_, fair.moments_.counts.sum()))
+    limit = int(min(fair.n_features_in_, fair.n_samples_))
     if ranks is None:
         some = np.arange(1, limit + 1) if limit <= 30 else np.geomspace(1, limit, 30).round()
         return np.unique(np.append(some, fair.n_components_)).astype(np.intp)

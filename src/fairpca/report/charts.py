@@ -50,7 +50,8 @@ def charts(audit: AnyAudit, with_rows: bool) -> dict[str, Any]:
     """
     made: dict[str, Any] = {"gaps": _gaps(audit), "rates": _rates(audit)}
     if not isinstance(audit, Audit):
-        return made | _columns(audit, [audit.loadings], [audit.column_errors])
+        weights = [] if audit.loadings is None else [audit.loadings]
+        return made | _columns(audit, weights, [audit.column_errors])
     made |= {kind: {"kind": kind} for kind in ("frontier", "errors")}
     curve, names = audit.ranks, group_names(audit)
     ranks = zip(curve.n_components.tolist(), curve.group, curve.pca_gap, strict=True)
@@ -105,10 +106,13 @@ def _rates(audit: AnyAudit) -> dict[str, Any]:
 def _columns(audit: AnyAudit, weights: list[Array], errors: list[Array]) -> dict[str, Any]:
     """Weights of the columns in the components, and what the group of the verdict loses on each."""
     names = display_names(audit.provenance.feature_names, 24)
-    heavy = np.sort(np.argsort(-np.abs(weights).max(axis=(0, 1)), kind="stable")[:_MOST_COLUMNS])
-    drawn = [V[:_MOST_COMPONENTS, heavy].tolist() for V in weights]
-    shown = [names[j] for j in heavy]
-    made: dict[str, Any] = {"loadings": {"kind": "loadings", "columns": shown, "weights": drawn}}
+    made: dict[str, Any] = {}
+    if weights:
+        heaviest = np.argsort(-np.abs(weights).max(axis=(0, 1)), kind="stable")
+        heavy = np.sort(heaviest[:_MOST_COLUMNS])
+        drawn = [V[:_MOST_COMPONENTS, heavy].tolist() for V in weights]
+        shown = [names[j] for j in heavy]
+        made["loadings"] = {"kind": "loadings", "columns": shown, "weights": drawn}
     for g, row in enumerate(audit.groups):
         if row.label == audit.verdict.group:
             lossy = np.argsort(-errors[0][g], kind="stable")[:_MOST_COLUMNS]

@@ -9,7 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairpca._audit.record import AnyAudit, Audit, DecidingColumn, Interval, ModelAudit, group_name
+from fairpca._audit.record import (
+    AnyAudit,
+    Audit,
+    DecidingColumn,
+    GapReading,
+    Interval,
+    ModelAudit,
+    group_name,
+)
 from fairpca._audit.verdict import Case, Reason, Remedy, gaps_of
 from fairpca.report import text
 from fairpca.report.text import counted, difference, figure, in_a_row, percent, percent_range, worse
@@ -36,6 +44,8 @@ def say(audit: AnyAudit) -> Said:
         return Said(*_cannot_judge(audit), notices, "warn")
     if case is Case.NO_GAP:
         return Said(*_no_gap(audit), notices, "plain")
+    if case is Case.DEPENDS:
+        return Said(*_depends(audit), notices, "warn")
     return Said(*_gap(audit), notices, "plain" if audit.verdict.small else "bad")
 
 
@@ -123,6 +133,9 @@ def left_out(audit: AnyAudit) -> list[str]:
     for reason, names in columns.items():
         start = "Columns" if names[1:] else "Column"
         said.append(f"{start} {in_a_row(names, 40)}: left out, {reason}.")
+    if audit.provenance.not_computed:
+        listed = in_a_row(audit.provenance.not_computed)
+        said.append(f"Not computed, because the rows were not in memory: {listed}.")
     return said
 
 
@@ -188,8 +201,9 @@ def _gap(audit: AnyAudit) -> tuple[str, str, str]:
     if others:
         lead += f" Also reliably worse off: {in_a_row(others, _MOST_NAMED, _IN_TABLE)}."
     if isinstance(audit, ModelAudit):
+        size = counted(origin.n_components, "component")
         effect = (
-            f"Plain PCA of the same size describes the group {difference(left.value)} than "
+            f"Plain PCA of {size} describes the group {difference(left.value)} than "
             f"{against(audit, row.label)}, judged on people left out of its fit; the model may "
             "have seen these people."
         )
@@ -203,6 +217,83 @@ def _gap(audit: AnyAudit) -> tuple[str, str, str]:
         headline += f", and {both(audit)[1]} is no reliable remedy"
         effect, to_do = _no_remedy(audit, gap, after)
     return f"{headline}.", f"{lead} {effect}", to_do
+
+
+def _depends(audit: AnyAudit) -> tuple[str, str, str]:
+    """What a gap depends on, the gap by the other reading, and how to settle it."""
+    verdict = audit.verdict
+    label = verdict.group
+    gap = gaps_of(audit.groups, verdict.by_share)[label]
+    _, otherwise, to_do = _read_otherwise(overturning(audit, label))
+    headline = (
+        f"{judged(audit)} describes {full_name(audit, label)} {percent(gap.value)} worse than "
+        f"{against(audit, label)}, or not: {depends(audit, label)}."
+    )
+    lead = (
+        f"As the figures stand, the gap is beyond chance ({percent_range(gap.low, gap.high)}). "
+        f"{otherwise}: less than half of it, and the difference is beyond chance."
+    )
+    return headline, lead, to_do
+
+
+def overturning(audit: AnyAudit, label: Any) -> GapReading:
+    """The first reading that overturns the gap of a group."""
+    return next(r for r in audit.readings if r.overturns and r.group == label)
+
+
+def depends(audit: AnyAudit, label: Any) -> str:
+    """What the gap of a group depends on: "this depends on whether 99 in ... is a number"."""
+    on, _, _ = _read_otherwise(overturning(audit, label))
+    return f"this depends on {on}"
+
+
+def _read_otherwise(reading: GapReading) -> tuple[str, str, str]:
+    """What a reading says the gap depends on, the gap that it shows, and how to settle it."""
+    names = in_a_row([f"“{column}”" for column in reading.columns], _MOST_NAMED, "more columns")
+    columns = f"column{'s' * (len(reading.columns) > 1)} {names}"
+    values = in_a_row([f"{value:.12g}".replace("-", "−") for value in reading.values], 5)
+    shows = f"the group is described {worse(*reading.gap)[0]}" if reading.gap else ""
+    return {
+        "codes": (
+            f"whether {values} in {columns} is a number ({counted(reading.n_rows, 'row')})",
+            f"With {values} read as missing, {shows}",
+            f"Find out what {values} stands for in {columns}. Declare it as missing if it is no "
+            "number, and run again.",
+        ),
+        "restating columns": (
+            f"{columns}, from which the group can be read",
+            f"Without {columns}, {shows}",
+            f"Leave {columns} out if all that is said there is who belongs to the group, and run "
+            "again.",
+        ),
+        "medians": (
+            "few people with large errors",
+            f"By medians in place of means, {shows}",
+            "Look at the people with the largest errors: are they described so badly, or are their "
+            "values wrong?",
+        ),
+    }[reading.name]
+
+
+def about_readings(audit: AnyAudit) -> list[str]:
+    """A line for each reading of the first shown gap."""
+    if not audit.readings:
+        return []
+    label = audit.verdict.group
+    said = []
+    untried = []
+    for reading in audit.readings:
+        if reading.group != label:
+            continue
+        if reading.gap is None:
+            untried.append(f"{reading.name} ({reading.not_tried})")
+            continue
+        _, otherwise, _ = _read_otherwise(reading)
+        ends = percent_range(reading.gap.low, reading.gap.high)
+        said.append(f"{otherwise} ({ends}){', which overturns the gap' * reading.overturns}.")
+    if untried:
+        said.append(f"Readings that were not tried: {in_a_row(untried)}.")
+    return said
 
 
 def _remedy(audit: Audit, after: dict[Any, Interval]) -> tuple[str, str]:
@@ -354,6 +445,10 @@ def _notices(audit: AnyAudit) -> list[str]:
     """Warnings that must not be overlooked."""
     verdict, least = audit.verdict, audit.provenance.thresholds.judge_from
     changed, said = verdict.remedy not in (Remedy.NOT_TRIED, Remedy.IS_PCA), []
+    for label in verdict.depending:
+        if label != verdict.group:
+            own = name(audit, label)
+            said.append(f"{own} is described worse too, but {depends(audit, label)}.")
     if verdict.other_group is not None and not verdict.readings_agree:
         named = [verdict.group if verdict.worse else None, verdict.other_group]
         named = named[::-1] if verdict.by_share else named

@@ -12,16 +12,13 @@ from functools import cached_property
 from math import inf, nan
 
 import numpy as np
-from scipy.linalg import eigh
-from scipy.linalg.lapack import dpotrf
 
-from fairpca._moments.operand import FEW_FEATURES, Operand
-from fairpca._moments.tolerances import EPS, NEGLIGIBLE, ROUNDED, arithmetic_noise
+from fairpca._moments.operand import Operand
+from fairpca._moments.tolerances import ROUNDED, arithmetic_noise
 from fairpca._problems.solution import Objective, Point, Solution, best_and_worst
 from fairpca._problems.status import Status
+from fairpca._solvers.eigenspaces.lapack import descending, leading_vectors, top_eigenvectors
 from fairpca._typing import Array
-
-_SUBSET_UP_TO = 10  # LAPACK finds all eigenvectors sooner than more than a tenth of them
 
 
 class Spaces(ABC):
@@ -40,6 +37,10 @@ class Spaces(ABC):
     @abstractmethod
     def top(self, weights: Array) -> Point:
         """``U(w)``."""
+
+    def leading(self, weights: Array) -> Array:
+        """A basis of ``U(w)``, for rows left out: not proven, and to few digits."""
+        return self.top(weights).basis
 
     @cached_property
     def pca(self) -> Point:
@@ -127,6 +128,11 @@ class Eigenspaces(Spaces):
             self._kept = [*self._kept[:1], Decomposition(point, *everything)]
         return point
 
+    def leading(self, weights: Array) -> Array:
+        """A basis of ``U(w)``, in single precision where that is enough."""
+        self.n_eigensolves += 1
+        return leading_vectors(self.matrix(weights), self.rank)
+
     def slopes(self, point: Point, direction: Array) -> Array | None:
         """How fast the errors of two groups change as the weights of a point move in a direction.
 
@@ -171,60 +177,3 @@ def _top_with_tiebreak(M: Array, M2: Array, r: int) -> tuple[Array, Array, float
         rotation = top_eigenvectors(vectors[:, tied].T @ M2 @ vectors[:, tied], r - sure)[1]
         basis = np.hstack([vectors[:, :sure], vectors[:, tied] @ rotation])
     return values[:r], basis, float(np.einsum("ij,ij->", basis, M2 @ basis))
-
-
-def is_top(M: Array, basis: Array, values: Array, within: float = 4 * NEGLIGIBLE) -> bool:
-    """Whether an invariant subspace of M is the top one, up to a share of the error.
-
-    ``values`` are the eigenvalues of M within it. Its residual must be small beside the norm of M.
-
-    The subspace is the top one if M has no eigenvalue above the least of these once they are
-    moved out of the way: if ``2 |M| U U' + least - M`` is positive definite. Cholesky decides that
-    at a tenth of the cost of a decomposition.
-    """
-    size = float(np.linalg.norm(M))
-    lowest, error = values.min(), np.trace(M) - values.sum()
-    margin = max(within * abs(lowest), within * error, 4 * EPS * len(M) * size)
-    shifted = 2 * size * basis @ basis.T
-    shifted -= M
-    shifted.flat[:: len(M) + 1] += lowest + margin
-    failed_at = dpotrf(shifted.T, lower=1, clean=0, overwrite_a=1)[1]  # twice as fast as numpy
-    return bool(failed_at == 0)
-
-
-def values_within(M: Array, basis: Array) -> Array:
-    """Eigenvalues of M within the span of orthonormal columns, ascending."""
-    return np.asarray(np.linalg.eigvalsh(basis.T @ M @ basis), np.float64)
-
-
-def top_eigenvectors(M: Array, r: int) -> tuple[Array, Array]:
-    """The r largest eigenvalues, descending, and their eigenvectors as columns."""
-    d = len(M)
-    if d > FEW_FEATURES and r <= d // _SUBSET_UP_TO:
-        values, vectors = eigh(M, subset_by_index=[d - r, d - 1], check_finite=False)
-        if vectors.shape[1] == r:  # LAPACK may find fewer inside a cluster of equal eigenvalues
-            return values[::-1], np.ascontiguousarray(vectors[:, ::-1])  # BLAS wants rising strides
-    values, vectors = eigen(M)
-    return values[: -r - 1 : -1], np.ascontiguousarray(vectors[:, : -r - 1 : -1])
-
-
-def descending(M: Array) -> tuple[Array, Array]:
-    """All eigenvalues, largest first, and eigenvectors."""
-    values, vectors = eigen(M)
-    return values[::-1], np.ascontiguousarray(vectors[:, ::-1])  # BLAS wants rising strides
-
-
-def eigen(M: Array) -> tuple[Array, Array]:
-    """All eigenvalues, ascending, and eigenvectors; if one LAPACK driver fails, by another."""
-    try:
-        return np.linalg.eigh(M)
-    except np.linalg.LinAlgError:
-        try:
-            values, vectors = eigh(M, driver="ev")
-        except (np.linalg.LinAlgError, ValueError) as error:
-            raise ArithmeticError(
-                f"LAPACK cannot decompose a matrix of the groups' second moments (largest entry "
-                f"{np.abs(M).max():.3g}). Standardise the features first, for example with "
-                "StandardScaler."
-            ) from error
-    return values, vectors

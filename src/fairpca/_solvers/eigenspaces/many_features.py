@@ -24,13 +24,8 @@ import numpy as np
 from fairpca._moments.operand import Operand
 from fairpca._moments.tolerances import ROOT_EPS, ROUNDED, TINY, arithmetic_noise
 from fairpca._problems.solution import Point, Solution
-from fairpca._solvers.eigenspaces.dense import (
-    Eigenspaces,
-    Spaces,
-    is_top,
-    top_eigenvectors,
-    values_within,
-)
+from fairpca._solvers.eigenspaces.dense import Eigenspaces, Spaces
+from fairpca._solvers.eigenspaces.lapack import is_top, top_eigenvectors, values_within
 from fairpca._typing import Array
 
 _OUTSIDE = 0.01  # a unit vector with less than this outside the basis adds only noise
@@ -62,10 +57,9 @@ class Basis(Spaces):
     def solve(self, search: Callable[[Eigenspaces], Solution]) -> Solution:
         """Run a search among all eigenspaces, inside the basis, until it lacks nothing."""
 
-    @property
-    def frame(self) -> Array:
-        """The basis, in columns."""
-        return self._V[: self._size].T
+    def lift(self, U: Array) -> Array:
+        """``V U``; U may have been found before the basis grew."""
+        return np.asarray(self._V[: len(U)].T @ U)
 
     def _search(self, search: Callable[[Eigenspaces], Solution]) -> tuple[Solution, list[Point]]:
         """A search inside the basis, and the points that its answer rests on."""
@@ -150,7 +144,6 @@ class GrowingBasis(Basis):
         longest_before = inf
         while True:
             solution, points = self._search(search)
-            frame = self.frame
             residuals = np.vstack([self._residual(point.weights, point.basis) for point in points])
             lengths = np.linalg.norm(residuals, axis=1)
             tolerance = self._tolerance(points)
@@ -163,14 +156,14 @@ class GrowingBasis(Basis):
                 self.converged = self._random_start = False
                 # The error of a sum of eigenvalues is at most the length of their residuals.
                 error = float(lengths.reshape(len(points), -1).sum(axis=1).max())
-                return solution.lift(frame, error)
+                return solution.lifted(self.lift, error)
             if self._expand(missing, points):
                 continue
             if self._expand(self._overlooked(points, tolerance), points):
                 continue
             self._random_start = False
             self.converged = self._are_first(points)
-            return solution.lift(frame, 0.0)
+            return solution.lifted(self.lift)
 
     def _tolerance(self, points: Sequence[Point]) -> float:
         """The length below which residuals are good enough.
@@ -196,7 +189,6 @@ class GrowingBasis(Basis):
             H = self._matrix_inside(weights)
             values, U = top_eigenvectors(H, self.rank)
             residual = self._residual(weights, U)
-            frame = self.frame
             lengths = np.linalg.norm(residual, axis=1)
             scale = max(float(np.linalg.norm(H)), TINY)
             tolerance = max(ROOT_EPS * values[-1], arithmetic_noise(self.n_features) * scale)
@@ -212,12 +204,9 @@ class GrowingBasis(Basis):
                 break
         self._random_start = False
         unknown = 0.0 if self.converged else float(lengths.sum())
-        found = point.lift(frame, unknown)
-        if (
-            not proven
-            or self.operand.matrices is None
-            or (self.converged and self._is_first(found))
-        ):
+        found = point.lifted(self.lift, unknown)
+        without_proof = not proven or self.operand.matrices is None
+        if without_proof or (self.converged and self._is_first(found)):
             return found
         return Eigenspaces(self.operand, self.rank).top(weights)
 
@@ -250,7 +239,7 @@ class GrowingBasis(Basis):
         for point in points:
             if any(np.allclose(point.weights, known, rtol=1e-9, atol=0.0) for known in proven):
                 continue
-            if not self._is_first(point.lift(self._V[: len(point.basis)].T)):
+            if not self._is_first(point.lifted(self.lift)):
                 return False
             proven.append(point.weights)
         self._pca_is_proven = True
@@ -290,7 +279,6 @@ class LeadingBasis(Basis):
         enough = _MISSING * float(self.traces.max())
         while True:
             solution, points = self._search(search)
-            frame = self.frame
             missing = 0.0
             grown = False
             for weights in self._new([point.weights for point in points]):
@@ -301,7 +289,7 @@ class LeadingBasis(Basis):
                 if gain > enough:
                     grown = self._append(vectors) or grown
             if not grown:
-                return solution.lift(frame, missing)
+                return solution.lifted(self.lift, missing)
 
     def top(self, weights: Array) -> Point:
         """``U(w)``."""
@@ -325,7 +313,8 @@ class LeadingBasis(Basis):
 
     def _append(self, vectors: Array) -> bool:
         """Append what these vectors have outside the basis, however little it is."""
-        outside = vectors.T - (vectors.T @ self.frame) @ self.frame.T
+        V = self._V[: self._size]
+        outside = vectors.T - (vectors.T @ V.T) @ V
         lengths = np.linalg.norm(outside, axis=1)
         return self._expand(outside[lengths > ROOT_EPS])
 
@@ -338,6 +327,10 @@ class ThinSpaces(Spaces):
     """
 
     _last: Array | None = None
+
+    def leading(self, weights: Array) -> Array:
+        """A basis of ``U(w)``, not proven."""
+        return self.top(weights, proven=False).basis
 
     def top(self, weights: Array, *, proven: bool = True) -> Point:
         """``U(w)``, proven to be the top eigenspace unless ``proven`` is False."""

@@ -41,7 +41,7 @@ from scipy.optimize import brentq
 
 from fairpca._moments.tolerances import ROUNDED
 from fairpca._problems.linear import LinearProblem
-from fairpca._solvers.eigenspaces.dense import eigen
+from fairpca._solvers.eigenspaces.lapack import eigen
 from fairpca._solvers.many_groups.workspace import MAX_STEPS, Proof, Workspace
 from fairpca._typing import Array
 

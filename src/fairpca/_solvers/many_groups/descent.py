@@ -20,7 +20,7 @@ from scipy.optimize import nnls
 
 from fairpca._moments.tolerances import KEPT, ROOT_EPS
 from fairpca._problems.linear import LinearProblem
-from fairpca._solvers.eigenspaces.dense import eigen
+from fairpca._solvers.eigenspaces.lapack import eigen
 from fairpca._solvers.many_groups.workspace import MAX_STEPS, Workspace
 from fairpca._typing import Array
 

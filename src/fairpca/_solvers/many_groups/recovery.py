@@ -25,7 +25,7 @@ import numpy as np
 from scipy.linalg import null_space
 
 from fairpca._problems.linear import LinearProblem
-from fairpca._solvers.eigenspaces.dense import eigen
+from fairpca._solvers.eigenspaces.lapack import eigen
 from fairpca._solvers.many_groups.barrier import Centre
 from fairpca._solvers.many_groups.descent import Candidate, descend
 from fairpca._solvers.many_groups.workspace import Workspace

@@ -26,7 +26,8 @@ from fairpca._moments.tolerances import (
     parity_tolerance,
 )
 from fairpca._problems.linear import LinearProblem
-from fairpca._solvers.eigenspaces.dense import Eigenspaces, Spaces, eigen
+from fairpca._solvers.eigenspaces.dense import Eigenspaces, Spaces
+from fairpca._solvers.eigenspaces.lapack import eigen
 from fairpca._solvers.eigenspaces.many_features import ThinSpaces, bordered
 from fairpca._typing import Array
 

@@ -232,7 +232,6 @@ class Summing:
     def __init__(self, roles: Roles, folds: FoldRule | None = None, as_text: bool = False) -> None:
         self.moments, self.roles, self._as_text = GroupMoments(), roles, as_text
         self.filled_in_group, self.dropped = Counter[Any](), Counter[Any]()
-        self._cells: dict[str, Any] = {}
         self.start(folds)
 
     def start(self, folds: FoldRule | None) -> None:
@@ -282,17 +281,13 @@ class Summing:
         return self.moments
 
     def name(self, label: Any) -> Any:
-        """The name of a group; refuses two crossed groups of one name."""
+        """The name of a group."""
         columns = self.roles.groups
         if label is None or (len(columns) < 2 and not self._as_text):
             return label
         if isinstance(label, float) and label.is_integer():
             label = int(label)  # a band of a query: 20, not 20.0
-        text = cell_text(label, columns)
-        if self._cells.setdefault(text, label) != label:
-            fact = f"two intersections of {' and '.join(columns)} would both be called {text!r}"
-            raise TableError("many_groups", fact, "rename labels so that they do not contain ' & '")
-        return text
+        return cell_text(label, columns)
 
 
 def _counts(codes: NDArray[Any], labels: Sequence[Any]) -> dict[Any, int]:

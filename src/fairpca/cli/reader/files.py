@@ -10,12 +10,14 @@ from __future__ import annotations
 import codecs
 import csv
 import difflib
+import errno
 import glob
 import io
 import os
 import re
 import shutil
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +25,7 @@ from itertools import islice
 from math import isfinite
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from fairpca.exceptions import NoFileError, TableError
 
@@ -50,6 +52,14 @@ _NAMED_FORMATS = {
     ".duckdb": "database", ".ddb": "database", ".db": "database", ".txt": "csv",
 }  # fmt: skip
 _HEAD_BYTES, _HEAD_LINES = 1 << 20, 50  # parts of a file that tell its dialect
+#: Marks at the beginning of texts, the longer ones first.
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+    codecs.BOM_UTF8: "utf-8-sig",
+}
 _DAMAGE = (OSError, EOFError, pa.ArrowException)
 
 
@@ -89,7 +99,7 @@ def find_files(paths: Any) -> list[TableFile]:
     such as Spark's ``_SUCCESS``) are skipped. All files must have one format.
     """
     given = list_of(paths)
-    files = [file for path in given for file in _files_at(path)]
+    files = [_absolute(file) for path in given for file in _files_at(path)]
     if not files:
         raise TableError("no_file", "no files were given", "pass a path, a folder or a query")
     for path, times in Counter(os.path.realpath(file.path) for file in files).items():
@@ -102,6 +112,11 @@ def find_files(paths: Any) -> list[TableFile]:
         advice = "pass the files of one format, or read them in a query"
         raise TableError("format", f"{fact} ({', '.join(formats)})", advice)
     return files
+
+
+def _absolute(file: TableFile) -> TableFile:
+    """The file under its whole path: DuckDB takes ``~/x`` and ``md:x`` for other places."""
+    return file if file.path == Path("-") else replace(file, path=file.path.absolute())
 
 
 def list_of(paths: Any) -> list[Any]:
@@ -137,7 +152,13 @@ def _files_at(given: Any) -> list[TableFile]:
     near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)
     advice = f"did you mean {str(path.with_name(near[0]))!r}?" if near else "pass another path"
     if "://" in text:
-        advice = "it is an address, so download the file first"
+        advice = (
+            "the command opens no addresses: download the file and pass its path, or read it with "
+            f'DuckDB or polars in Python, for example audit(None, duckdb.sql("FROM {text!r}"), '
+            "sensitive_features='sex')"
+        )
+    if text.startswith("file://"):
+        advice = f"pass the path alone, {unquote(urlsplit(text).path)!r}"
     raise NoFileError("no_file", f"there is no file or folder {text!r}", advice)
 
 
@@ -192,29 +213,34 @@ def as_utf8(file: TableFile, encoding: str | None, folder: str) -> TableFile:
         with file.path.open("wb") as spool:
             shutil.copyfileobj(sys.stdin.buffer, spool)
     head = file.head()
-    if not head.strip():
+    mark = next((mark for mark in _MARKS if head.startswith(mark)), b"")
+    if not head.removeprefix(mark).strip():
         raise TableError("empty", f"{file.name} is empty", "write column names and rows to it")
-    plain = codecs.lookup(encoding or "utf-8").name
-    if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        plain = "utf-16"
-    elif head.startswith(codecs.BOM_UTF8):
-        plain = "utf-8"
-    elif b"\0" in head and plain in ("utf-8", "utf-8-sig"):
+    plain = _MARKS.get(mark) or codecs.lookup(encoding or "utf-8").name
+    if b"\0" in head and plain in ("utf-8", "utf-8-sig"):
         raise undecodable(file.name, plain, 1)
     mixed = b"\r\n" in head and re.search(rb"[^\r]\n", head) is not None
     if plain in ("utf-8", "utf-8-sig") and not mixed:
         return file
-    copy, line = file.new_copy(folder), 1
+    copy = file.new_copy(folder)
+    with copy.path.open("w", encoding="utf-8", newline="") as sink:
+        sink.writelines(_lines(file, plain))
+    return copy
+
+
+def _lines(file: TableFile, encoding: str) -> Iterator[str]:
+    """The lines of a file, with ends of one kind, except within quotes."""
+    n_lines, quoted = 0, False
     try:
-        with file.stream() as source, copy.path.open("w", encoding="utf-8", newline="\n") as sink:
-            for text in io.TextIOWrapper(source, plain):
-                sink.write(text)
-                line += 1
+        with file.stream() as source:
+            for line in io.TextIOWrapper(source, encoding, newline=""):
+                n_lines += 1
+                quoted ^= line.count('"') % 2 == 1
+                yield line if quoted else line.rstrip("\r\n") + "\n"
     except UnicodeError as error:
-        raise undecodable(file.name, plain, line) from error
+        raise undecodable(file.name, encoding, n_lines + 1) from error
     except _DAMAGE as error:
         raise damaged(file.name, error) from error
-    return copy
 
 
 def dialect_of(file: TableFile, header: bool) -> tuple[str, tuple[str, ...]]:
@@ -328,6 +354,7 @@ def first_schema(files: Sequence[TableFile]) -> tuple[Any, set[str], int]:
         first = schema if first is None else first
         refuse_twin_names(file.name, [name for name in schema.names if name in first.names])
         refuse_unknown(first.names, schema.names, file.name)
+        refuse_unknown(schema.names, first.names, files[0].name)
         types = list(zip(schema.names, schema.types, strict=True))
         for name, kind in types:
             own = first.field(name).type if name in first.names else kind
@@ -355,6 +382,9 @@ def bad_page(file: TableFile) -> str:
 
 def damaged(name: str, error: object) -> TableError:
     """The error for a file that cannot be read."""
+    if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+        fact = f"the temporary folder {tempfile.gettempdir()} has no room for a copy of {name}"
+        return TableError("full", fact, "let TMPDIR name a folder with more room")
     fact = f"{name} cannot be read: it is cut off, damaged or of another format ({error})"
     return TableError("damaged", fact, "restore the file, or leave it out")
 

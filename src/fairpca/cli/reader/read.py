@@ -18,9 +18,19 @@ from typing import Any
 
 from fairpca.cli.reader import files
 from fairpca.cli.reader.files import TableFile, duckdb, pa, refuse_twin_names
-from fairpca.cli.reader.table import Column, Kind, Reading, Table, identifier, quoted_list
+from fairpca.cli.reader.table import Column, Kind, Reading, Table, identifier, quoted, quoted_list
 from fairpca.cli.reader.text import define_text
 from fairpca.exceptions import TableError
+
+#: Functions that a query may call to read a file; what they read has our types.
+_READERS = ("read_csv", "read_csv_auto", "read_parquet", "parquet_scan")
+#: Durations in Parquet files, which DuckDB reads as whole numbers, as it has them.
+_DURATIONS = {
+    "s": "to_seconds({})",
+    "ms": "to_milliseconds({})",
+    "us": "to_microseconds({})",
+    "ns": "to_microseconds({} // 1000)",
+}
 
 
 def is_query(text: Any) -> bool:
@@ -33,7 +43,9 @@ def input_paths(data: Any) -> list[str]:
     """The files and folders that are read, as absolute paths; of a query those that it names."""
     if isinstance(data, Mapping):
         return []
-    given = ["".join(names) for names in _files_in(data)] if is_query(data) else files.list_of(data)
+    given = files.list_of(data)
+    if is_query(data):
+        given = ["".join(names) for names in _files_in(_by_names(data))]
     found = {path for name in map(str, given) for path in (name, *glob.glob(name, recursive=True))}
     return [path if path == "-" else os.path.abspath(path) for path in sorted(found)]
 
@@ -50,8 +62,9 @@ def open_table(data: Any, **options: Any) -> Table:
         table.files = [TableFile(path, "the data", "parquet")]
         _define_parquet(table)
     elif is_query(data):
-        table = Table("the query", reading, input_paths(data))
-        _define_query(table, data, _files_in(data))
+        query = _by_names(data)
+        table = Table("the query", reading, input_paths(query))
+        _define_query(table, query, _files_in(query))
     else:
         table = _file_table(data, reading)
     table.connection.execute("SET lock_configuration=true")  # no query can change it
@@ -112,7 +125,7 @@ def _define_query(table: Table, query: str | None, named: Sequence[tuple[str, st
     nodes = _nodes_of(query)
     functions = {node["function_name"] for node in nodes if "function_name" in node}
     if readers := [name for name in functions if re.match(r"read_|sniff_|query|.*scan", name)]:
-        fact = f"{readers[0]} lets DuckDB guess what a file holds"
+        fact = f"{readers[0]} in a query takes the name of a file, folder or pattern and no options"
         raise TableError("query", fact, "name the file itself, SELECT * FROM 'people.csv'")
     kinds = {node["type"] for node in nodes if isinstance(node.get("type"), str)}
     mixes = kinds & {"JOIN", "DISTINCT_MODIFIER", "SET_OPERATION_NODE"}
@@ -132,6 +145,28 @@ def _define_query(table: Table, query: str | None, named: Sequence[tuple[str, st
     text = query.encode()  # DuckDB counts bytes
     end = next((at for at, _ in duckdb.tokenize(query) if text[at : at + 1] == b";"), None)
     table.define(f"({text[:end].decode()}\n)")
+    numbers = {c.name for part in table.parts for c in part.columns.values() if c.kind == "number"}
+    for name, column in table.columns.items():
+        if column.kind == "text" and name in numbers:  # a text only to keep 007 apart from 7
+            table.columns[name] = replace(column, kind="number")
+
+
+def _by_names(query: str) -> str:
+    """The query with the names of files in place of calls that read them with types of their own.
+
+    DuckDB would guess the types; under its name we read a file as its path is read.
+    """
+    text = query.encode()  # DuckDB counts bytes
+    calls = [node for node in _nodes_of(query) if node.get("type") == "TABLE_FUNCTION"]
+    for node in sorted(calls, key=lambda node: -int(node["query_location"])):
+        function = node["function"]
+        given = [argument["expression"] for argument in function["arguments"]]
+        name = given[0].get("literal", {}).get("text", "") if len(given) == 1 else ""
+        if function["function_name"] in _READERS and files.is_file_name(name):
+            start = node["query_location"]
+            end = text.index(b")", given[0]["query_location"] + given[0]["query_location_length"])
+            text = text[:start] + quoted(name).encode() + text[end + 1 :]
+    return text.decode()
 
 
 def _nodes_of(query: str) -> list[dict[str, Any]]:
@@ -176,7 +211,8 @@ def _define_parquet(table: Table) -> None:
         (first.pandas_metadata or {}).get("index_columns", ()),
     )
     for name, column in table.columns.items():
-        if pa.types.is_duration(first.field(name).type):  # DuckDB reads it as nanoseconds
-            table.columns[name] = replace(column, kind="date")
+        if pa.types.is_duration(first.field(name).type):
+            typed = _DURATIONS[first.field(name).type.unit].format(column.raw)
+            table.columns[name] = replace(column, kind="date", typed=typed)
         elif column.kind == "text" and name in numbers:  # in another file
             table.columns[name] = replace(column, kind="number", typed=column.number)

@@ -14,6 +14,7 @@ from weakref import finalize
 
 import numpy as np
 
+from fairpca._atomic import TEMPORARY
 from fairpca._blas import blas_threads
 from fairpca.cli.reader import files
 from fairpca.cli.reader.files import TableFile, damaged, duckdb, pa
@@ -24,18 +25,37 @@ Kind = Literal["number", "text", "date", "empty", "other"]
 HEAD_ROWS, _HEAD_ENTRIES = 20_000, 1 << 21  # first rows, which tell what a column holds
 _BATCH_ROWS, _BATCH_ENTRIES = 1 << 14, 1 << 21  # most rows and entries in a record batch
 _MEMORY = 300  # MB that DuckDB may use, unless there are many columns
+_DISK = "10GB"  # most that a query may put on the disk
 _FREQUENT = ("", "N/A", "NA", "NULL", "null")  # looked for in all rows, which takes time
 _MISSING = (
     *_FREQUENT, "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND",
     "1.#QNAN", "<NA>", "NaN", "n/a", "nan",
 )  # fmt: skip
-#: A number with a decimal point, and maybe commas between thousands.
-NUMERAL = (
-    r"[-+]?(([1-9]\d?\d?(,\d{3})+|\d+)(\.\d*)?|\.\d+)([eE][-+]?\d+)?|[-+]?([iI]nf(inity)?|INF)"
-)
-#: Whole numbers whose digits a query keeps, and texts whose zeros it keeps.
-COMMA_NUMERAL = NUMERAL.replace(",", "\0").replace(r"\.", ",").replace("\0", r"\.")
 _BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001))))
+#: What may stand between thousands, apart from a comma: one of these throughout a number.
+_GAPS = " \u00a0\u2009\u202f'’_"
+_GROUPS = "|".join(rf"({gap}\d{{3}})+" for gap in f",{_GAPS}")
+_DIGITS = rf"(([1-9]\d?\d?({_GROUPS})|\d+)(\.\d*)?|\.\d+)"
+#: A number with a decimal point, and maybe marks between thousands.
+NUMERAL = rf"[-+]?{_DIGITS}([eE][-+]?\d+)?|[-+]?([iI]nf(inity)?|INF)"
+_OPEN = f"[{_BLANKS}]*"
+#: An amount of money or a share, without its sign: (1,234) is negative, and 3.4K is 3400.
+AMOUNT = (
+    rf"{_OPEN}(\({_OPEN}{_DIGITS}{_OPEN}[kKMB]?{_OPEN}\)"
+    rf"|[-+−]?{_OPEN}{_DIGITS}{_OPEN}[kKMB]?){_OPEN}"
+)
+#: Signs of amounts. A column has one of them.
+SIGNS = "[$€£¥₹₩%]|USD|EUR|GBP|CHF|JPY|INR|SEK|NOK|DKK"
+
+
+def with_comma(pattern: str) -> str:
+    """A pattern of numbers with a decimal comma in place of the point."""
+    return pattern.replace(",", "\0").replace(r"\.", ",").replace("\0", r"\.")
+
+
+COMMA_NUMERAL = with_comma(NUMERAL)
+#: Marks that the cast of DuckDB does not know, or knows in other places than we do.
+MARKS = f"[{_GAPS}]"
 FILE = "fairpca_file"  # the column with the path of a row's file
 _CONVERSION = "Conversion Error"  # how the message begins, whatever the class
 _ERRORS = (duckdb.Error, pa.ArrowException, OSError)
@@ -58,6 +78,7 @@ class Column:
     plain: bool = False  # whether DuckDB can cast its texts to DOUBLE
     odd: bool = False  # whether a text in its first rows is no number
     mixed: bool = False  # whether most of them are, however
+    example: str = ""  # an amount such as $31,648, if that is how numbers are written
 
 
 @dataclass(frozen=True)
@@ -108,7 +129,7 @@ class Table:
         self.text_columns: Sequence[str] = ()  # SQL: all columns of text files
         self.nulls = set(_FREQUENT)  # texts for missing values, with others of the first rows
         self.parts: list[Table] = []  # the files that a query names
-        self.folder: str = tempfile.mkdtemp(prefix="fairpca-") if query is None else query.folder
+        self.folder: str = tempfile.mkdtemp(prefix=TEMPORARY) if query is None else query.folder
         shared = None if query is None else query.connection
         self.connection: Any = shared or _connect(database, self.folder)
         if query is not None:
@@ -308,6 +329,8 @@ class Table:
             if any(str(file.path) in said for file in part.files) and not wrong_query:
                 return part._explained(error)
         mine = next((file.name for file in self.files if str(file.path) in said), self.name)
+        for file in self.files:  # it may be a hidden copy
+            said = said.replace(str(file.path), file.name)
         line = re.search(r"CSV Error on Line: (\d+)", said)
         place = f"line {line[1]} of {mine}" if line else mine
         if found := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", said):
@@ -329,6 +352,10 @@ class Table:
                 "name files in quotes, FROM 'people/*.csv', without a database; download others"
             )
             return TableError("query", fact, advice)
+        if "max_temp_directory_size" in said or "No space left" in said:
+            fact = f"{mine} needs more than {_DISK} of temporary disk, or more than there is"
+            advice = "take fewer rows or columns in a query, or let TMPDIR name a larger disk"
+            return TableError("too_large", fact, advice)
         if "Out of Memory" in said:
             fact = f"reading {mine} needs more memory than is allowed ({said.splitlines()[0]})"
             return TableError("too_large", fact, "name fewer columns, features=[...]")
@@ -347,6 +374,7 @@ def _connect(database: str, folder: str) -> Any:
         "memory_limit": f"{_MEMORY}MB",
         "threads": blas_threads(),
         "temp_directory": folder,
+        "max_temp_directory_size": _DISK,
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
     }
@@ -383,8 +411,17 @@ def _macros(missing: Sequence[str]) -> Iterator[str]:
     yield (
         "fairpca_number(x, y) AS CASE WHEN fairpca_known(x) IS NULL THEN NULL "
         f"WHEN regexp_full_match({y}, {quoted(NUMERAL)}) "
-        f"THEN CAST(replace({y}, ',', '') AS DOUBLE) "
+        f"THEN CAST(regexp_replace({y}, {quoted(f'[,{_GAPS}]')}, '', 'g') AS DOUBLE) "
         "ELSE CAST('no number: ' || x AS DOUBLE) END"
+    )
+    bare = "replace(y, sign, '')"
+    yield (
+        "fairpca_amount(x, y, sign) AS CASE WHEN fairpca_known(x) IS NULL THEN NULL "
+        f"WHEN regexp_full_match({bare}, {quoted(AMOUNT)}) AND (sign <> '%' OR contains(y, '%')) "
+        f"THEN CAST(regexp_replace({bare}, '[^0-9.]', '', 'g') AS DOUBLE) "
+        f"* CASE WHEN regexp_matches({bare}, '[-−(]') THEN -1 ELSE 1 END "
+        f"* CASE regexp_extract({bare}, '[kKMB]') WHEN 'B' THEN 1e9 WHEN 'M' THEN 1e6 "
+        "WHEN '' THEN 1 ELSE 1e3 END ELSE CAST('no amount: ' || x AS DOUBLE) END"
     )
 
 

@@ -13,10 +13,30 @@ from typing import Any
 
 from fairpca.cli.reader import files
 from fairpca.cli.reader.files import refuse_unknown
-from fairpca.cli.reader.table import COMMA_NUMERAL, NUMERAL, Column, Table, head_rows, quoted
+from fairpca.cli.reader.table import (
+    AMOUNT,
+    COMMA_NUMERAL,
+    MARKS,
+    NUMERAL,
+    SIGNS,
+    Column,
+    Table,
+    head_rows,
+    quoted,
+    with_comma,
+)
 from fairpca.exceptions import TableError
 
 _MOSTLY = 0.75  # A column with this share of numbers is meant to hold numbers.
+_FORMS = {
+    "points": NUMERAL,
+    "commas": COMMA_NUMERAL,
+    "amounts": AMOUNT,
+    "comma_amounts": with_comma(AMOUNT),
+    "thousands": r"\D*\d{1,3}(\.\d{3})+\D*",
+    "marks": MARKS,
+    "signs": SIGNS,
+}
 _DATE = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?"
 
 
@@ -56,8 +76,11 @@ def define_text(table: Table) -> None:
 def _head_of(table: Table) -> dict[str, dict[str, Any]]:
     """Describe the texts in the first rows of each column; columns without any are left out.
 
-    ``points`` and ``commas`` are the shares of numbers with these decimal marks.
+    ``points`` and ``commas`` are the shares of numbers and amounts with these decimal marks.
     """
+    forms = {name: quoted(sql) for name, sql in _FORMS.items()}
+    plain = f"regexp_full_match(text, {forms['points']})"
+    plain_comma = f"regexp_full_match(text, {forms['commas']})"
     columns = {column.raw: column.name for column in table.columns.values()}
     found = table.rows(
         f"""
@@ -65,14 +88,24 @@ def _head_of(table: Table) -> dict[str, dict[str, Any]]:
             name, list(DISTINCT raw) FILTER (WHERE fairpca_label(raw) IS NULL) AS nulls,
             bool_and(regexp_full_match(text, {quoted(_DATE)})) AS dates,
             bool_and(lower(text) IN ('true', 'false')) AS flags,
-            avg(CAST(regexp_full_match(text, {quoted(NUMERAL)}) AS INT)) AS points,
-            avg(CAST(regexp_full_match(text, {quoted(COMMA_NUMERAL)}) AS INT)) AS commas,
+            avg(CAST({plain} OR regexp_full_match(bare, {forms["amounts"]}) AS INT)) AS points,
+            avg(CAST({plain_comma} OR regexp_full_match(bare, {forms["comma_amounts"]}) AS INT))
+                AS commas,
             min(text) FILTER (WHERE contains(text, ',')) AS comma,
-            min(text) FILTER (WHERE contains(text, '.')) AS point
+            min(text) FILTER (WHERE contains(text, '.')) AS point,
+            min(text) FILTER (WHERE NOT ({plain} OR {plain_comma})) AS amount,
+            bool_or(regexp_matches(text, {forms["marks"]})) AS marks,
+            bool_or(regexp_matches(bare, '[kKMB]')) AS letters,
+            bool_and(NOT contains(text, '.') OR regexp_full_match(bare, {forms["thousands"]}))
+                AS thousands,
+            list(DISTINCT regexp_extract(text, {forms["signs"]})) AS signs
         FROM (
-            SELECT name, raw, fairpca_known(raw) AS text FROM (UNPIVOT (
-                SELECT {", ".join(columns)} FROM {table.source()} LIMIT {head_rows(len(columns))}
-            ) ON COLUMNS(*) INTO NAME name VALUE raw)
+            SELECT *, regexp_replace(text, {forms["signs"]}, '', 'g') AS bare FROM (
+                SELECT name, raw, fairpca_known(raw) AS text FROM (UNPIVOT (
+                    SELECT {", ".join(columns)} FROM {table.source()}
+                    LIMIT {head_rows(len(columns))}
+                ) ON COLUMNS(*) INTO NAME name VALUE raw)
+            )
         ) GROUP BY name
         """,
         as_dicts=True,
@@ -89,6 +122,12 @@ def _told_decimal(where: str, head: Mapping[str, dict[str, Any]]) -> str:
         {name for name, found in head.items() if found["comma"] and found[share] == 1}
         for share in ("commas", "points")
     )
+    commas -= {name for name in commas if {*head[name]["signs"]} & {*"$£¥"}}
+    for name, found in head.items():
+        if "€" in found["signs"] and found["point"] and not found["comma"] and found["thousands"]:
+            fact = f"{where} has {found['point']!r} in column {name!r}"
+            fact += ": the point may be a decimal mark or separate thousands"
+            raise TableError("decimal", fact, "say which with decimal=',' or decimal='.'")
     if not commas or points - commas:
         return "."
     dotted = {name for name, found in head.items() if found["point"]}
@@ -117,12 +156,27 @@ def _judged(table: Table, column: Column, found: Mapping[str, Any]) -> Column:
         )
         number = f"fairpca_number({digit} ELSE {column.raw} END, {digit} ELSE {column.raw} END)"
         return replace(column, kind="number", number=number, typed=f"CAST({number} AS BOOLEAN)")
+    if found[share] == 1 and found["amount"]:
+        return _as_amount(table, column, found, has_fraction=bool(found[fraction]))
     if found[share] < 1:
         mixed = found[share] >= _MOSTLY
         typed = column.number if mixed else column.label
         return replace(column, kind="text", typed=typed, odd=True, mixed=mixed)
     told = table.reading.decimal or len(table.missing) > len(table.codes)
-    plain = not (told or found[thousands])
+    plain = not (told or found[thousands] or found["marks"])
     number = f"CAST({table.with_points(column.raw)} AS DOUBLE)" if plain else column.number
     typed = number if found[fraction] else ""
     return replace(column, kind="number", number=number, typed=typed, plain=plain)
+
+
+def _as_amount(
+    table: Table, column: Column, found: Mapping[str, Any], has_fraction: bool
+) -> Column:
+    """A column of amounts of money or shares, which all have one sign, or of texts."""
+    signs = sorted({*found["signs"]} - {""})
+    alike = len(signs) <= 1 and not (signs == ["%"] and "" in found["signs"])
+    if not alike or (found["letters"] and not signs and not has_fraction):  # 23M may be a man
+        return replace(column, kind="text", typed=column.label, odd=True)
+    sign = quoted("".join(signs))
+    number = f"fairpca_amount({column.raw}, {table.with_points(column.raw)}, {sign})"
+    return replace(column, kind="number", number=number, typed=number, example=str(found["amount"]))
