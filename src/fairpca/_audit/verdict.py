@@ -257,7 +257,7 @@ def _cannot_judge(reason: Reason, facts: Facts, by_share: bool, changes: dict[st
 
 
 def _changes(groups: Sequence[GroupResult], thresholds: Thresholds) -> dict[str, Any]:
-    """Who gains and who pays under the alternative."""
+    """Which groups gain and lose under the alternative."""
     directions = {row.label: row.change.direction for row in groups if row.judged and row.change}
     above = {r.label: r.above_worst.direction for r in groups if r.judged and r.above_worst}
     others = [row for row in groups if not row.judged]

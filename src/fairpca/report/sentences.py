@@ -31,7 +31,7 @@ class Said:
     """The first screen."""
 
     headline: str  # the answer, in one sentence that can be quoted
-    lead: str  # how large and how sure the gap is; who gains and who pays for the remedy
+    lead: str  # how large and how sure the gap is; what a remedy changes for each group
     to_do: str
     notices: list[str]  # what must not be overlooked
     tone: str  # "bad", "warn" or "plain"
@@ -316,7 +316,7 @@ def _remedy(audit: Audit, after: dict[Any, Interval]) -> tuple[str, str]:
     to_do = f"Use the {fair}."
     if pays:
         to_do = (
-            f"If {percent(max(pays))} more error for those who pay is acceptable, use the {fair}."
+            f"If {percent(max(pays))} more error for the others is acceptable, use the {fair}."
             f"{'' if audit.path is None else ' If not, a smaller step costs less.'}"
         )
     if left.low > 0 and left.value >= small_gap:
@@ -430,7 +430,7 @@ def about_column(audit: AnyAudit, column: DecidingColumn) -> str:
 
 
 def _gains_and_payments(audit: AnyAudit) -> str:
-    """Who gains and who pays under the alternative, and what may be chance."""
+    """Which groups gain and lose under the alternative, and what may be chance."""
     changes = [(row, row.change) for row in audit.groups if row.change is not None]
     changes.sort(key=lambda pair: (pair[1].value > 0, -abs(pair[1].value)))
     names = quoted_names(audit)
