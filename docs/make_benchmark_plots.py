@@ -30,14 +30,14 @@ SUMMARY = [
         "cross-validated, 100,000 rows, 50 columns",
         "folds",
         "100000 x 50, 2 groups",
-        "plain",
+        "FairPCA",
         "FairPCA, not cross-validated",
     ),
     (
         "cross-validated, 1,000 rows, 50 columns",
         "folds",
         "1000 x 50, 2 groups",
-        "plain",
+        "FairPCA",
         "FairPCA, not cross-validated",
     ),
     (

@@ -2,7 +2,7 @@
 Auditing a PCA
 ==============
 
-Is a group described worse by a PCA than the others are, how sure is that, what can be done, and what
+Does a PCA describe a group worse than the others, how sure is that, what can be done, and what
 would the others lose?
 """
 

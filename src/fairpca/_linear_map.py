@@ -123,6 +123,24 @@ class LinearMap:
             np.einsum("ij,ij->i", Z, Z, out=errors[place])
         return errors, distances
 
+    def errors_observed(self, X: Array, codes: Codes, observed: Array) -> tuple[Array, Array]:
+        """The same figures of rows with missing values: each is right on average over its group.
+
+        They are sums over the pairs of values that a row has, and each pair counts the more, the
+        more seldom the rows of the group have it: ``observed`` holds the shares, (k, d, d).
+        """
+        inner = self.in_units()
+        left = np.eye(len(self.mean)) - inner.encode @ inner.decode
+        Q = left @ left.T
+        errors = np.zeros(len(X))
+        distances = np.zeros(len(X))
+        for g, shares in enumerate(observed):
+            members = codes == g
+            Z = np.nan_to_num((X[members] - self.mean) / self.units)
+            errors[members] = ((Z @ (Q / shares)) * Z).sum(axis=1)
+            distances[members] = Z**2 @ (1.0 / np.diagonal(shares))
+        return errors, distances
+
     def group_errors(self, sums: _Sums) -> tuple[Array, Array]:
         """Squared errors, and squared distances from the mean, summed over the rows of groups."""
         inner = self.in_units()

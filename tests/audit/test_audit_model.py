@@ -254,3 +254,25 @@ def test_columns_named_by_integers():
     assert list(result.provenance.feature_names) == ["x0", "x1", "x2", "x3", "x4"]
     expected = audit(pipeline, X, groups, ranks=[2], n_points=2)
     assert result.verdict.gap == pytest.approx(expected.verdict.gap)
+
+
+@pytest.mark.parametrize("rates", [(0.05, 0.3), (0.2, 0.2)])
+def test_the_headline_says_who_is_selected_less(rates):
+    X, groups = people()
+    X = np.random.default_rng(1).normal(size=X.shape)
+    counts = {"few": round(300 * rates[0]), "many": round(1200 * rates[1])}
+    y = np.zeros(len(X), int)
+    for label, count in counts.items():
+        y[np.flatnonzero(groups == label)[:count]] = 1
+    result = audit_model(PCA(2).fit(X), X, groups, y=y)
+    ratio = result.selected.impact_ratios["few"]
+    assert ratio.value == pytest.approx(rates[0] / rates[1])
+    headline = repr(result).splitlines()[0]
+    assert "No gap beyond chance" in headline
+    assert ("“few” is selected (“1”) 0.167 times as often" in headline) == (rates[0] < rates[1])
+    assert (
+        json.loads(json.dumps(result.to_dict()))["selected"]["impact_ratios"]["many"]["value"] == 1
+    )
+    nobody = audit_model(PCA(2).fit(X), X, groups, y=np.where(groups == "few", 0, y))
+    assert nobody.outcomes is None  # no classifier can learn whom to select among the few
+    assert nobody.selected.less == ["few"]

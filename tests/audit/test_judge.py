@@ -67,7 +67,7 @@ def test_a_gap_and_a_remedy():
 
 def test_no_gap_between_groups_that_are_alike():
     alike = [3, 2, 1, 1, 0.5]
-    X, groups = made({"a": 900, "b": 700}, {"a": alike, "b": alike})
+    X, groups = made({"a": 900, "b": 700}, {"a": alike, "b": alike}, seed=1)
     result = audit(FairPCA(2), X, groups, **QUICK)
     assert result.verdict.case.name == "NO_GAP"
     assert result.verdict.readings_agree
@@ -120,7 +120,8 @@ def test_too_few_rows_to_judge():
     )
     for row in result.groups:
         assert row.baseline.gap is None
-        assert row.change is None
+        assert np.isfinite(row.change.value)
+        assert np.isnan(row.change[1:]).all()
         assert not row.judged
         assert np.isfinite(row.baseline.gap_estimate)
     assert audit(FairPCA(2), X, groups, judge_from=10, **QUICK).verdict.group is not None
@@ -188,7 +189,8 @@ def test_columns_may_be_called_by_integers():
 def test_two_rows_have_no_interval():
     row = wages().group("unknown")
     assert not row.judged
-    assert row.baseline.gap is row.baseline.share_gap is row.change is row.above_worst is None
+    assert row.baseline.gap is row.baseline.share_gap is None
+    assert np.isnan(row.change[1:]).all()
     assert row.baseline.robust is None
     assert row.detectable_gap is None
     assert "unknown" not in [*wages().verdict.worse, *wages().verdict.better]
@@ -247,9 +249,8 @@ def test_groups_that_are_set_aside_and_pay_are_named():
     assert "small" in result.verdict.payers
     assert result.group("small").change.low > 0
     assert result.verdict.unjudged_payers == ["tiny"]
-    assert result.group("tiny").change_estimate > 0.01
-    assert result.verdict.remedy.name == "HARMS_ANOTHER"
-    assert result.verdict.harmed == ["small"]
+    assert result.group("tiny").change.value > 0.01
+    assert result.verdict.remedy.name == "RAISES_LARGEST"
 
 
 def test_labels_keep_their_column():
@@ -336,8 +337,9 @@ def test_changes_reach_over_the_stop_that_all_folds_choose_together():
     found = audit(FairPCACV(2), moments, **QUICK)
     fixed = audit(FairPCA(2, alpha=fitted.alpha_), moments, **QUICK)
     for row, other in zip(found.groups, fixed.groups, strict=True):
-        assert row.change.low <= other.change.low + 1e-9
-        assert row.change.high >= other.change.high - 1e-9
+        # Folds are followed along a path in float32.
+        assert row.change.low <= other.change.low + 1e-6
+        assert row.change.high >= other.change.high - 1e-6
 
 
 def test_splitters_and_small_groups_with_a_stop_chosen_by_folds():
@@ -519,7 +521,7 @@ def test_a_group_of_one_person_shows_no_figures():
     alone = result.group("alone")
     assert alone.n == 1
     assert alone.better_off is None
-    figures = [alone.change_estimate]
+    figures = [*alone.change]
     figures += [x for of in (alone.baseline, alone.alternative) for x in (of.error, of.share)]
     assert np.isnan(figures).all()
     shown = result.to_dict()
@@ -661,3 +663,18 @@ def test_the_frontier_is_judged_by_held_out_people_where_there_are_steps(spreads
     path = audit(FairPCA(2), X, groups, n_points=3, ranks=[2]).path
     assert path.efficient[1:].any() == steps
     assert (path.held_out is not None) == steps
+
+
+def test_helps_is_the_statistic_of_fair_pca_cv():
+    """One number for both, and a gain that needs no gap beyond chance."""
+    X, groups = two_groups((240, 60))
+    fair = FairPCACV(2).fit(X, sensitive_features=groups)
+    found = audit(FairPCACV(2), X, groups, **QUICK)
+    assert found.gain.t == pytest.approx(fair.held_out_t_, rel=1e-6)
+    assert found.gain.largest.value == pytest.approx(fair.held_out_largest_change_, rel=1e-6)
+    assert found.verdict.remedy.name == "HELPS"
+    spreads = {"a": [4, 2, 1.2, 1.5, 1], "b": [4, 1.2, 2, 1, 1]}
+    X, groups = made({"a": 130, "b": 60}, spreads)
+    found = audit(FairPCACV(2), X, groups, **QUICK)
+    assert found.gain.t > 1.2
+    assert found.verdict.case.name == "HELPS_ANYWAY"

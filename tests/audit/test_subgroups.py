@@ -4,8 +4,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
 
+from fairpca import FairPCA, GroupMoments, audit, audit_model
 from fairpca._audit.subgroups import find_worst_subgroup
+from fairpca.report import sentences
 
 
 def people(seed=0, n=600):
@@ -131,3 +136,55 @@ def test_a_subgroup_of_a_feature_is_marked():
 def test_nothing_is_found_among_few_people():
     columns, errors = people(9, 40)
     assert find_worst_subgroup(errors, columns) is None
+
+
+def people_with_a_hidden_subgroup(n=3000, seed=0):
+    """Women of one town, whom no single column names, vary more."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2)) @ rng.normal(size=(2, 5)) + 0.3 * rng.normal(size=(n, 5))
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(5)])
+    frame["sex"] = rng.choice(["f", "m"], n)
+    frame["town"] = rng.choice(["east", "north", "west"], n)
+    hidden = (frame["sex"] == "f") & (frame["town"] == "east")
+    frame.loc[hidden, "x0":"x4"] += rng.normal(size=(hidden.sum(), 5))
+    return frame
+
+
+@pytest.mark.parametrize("how", ["frame", "names", "model"])
+def test_audits_find_a_subgroup_that_nobody_named(how):
+    people = people_with_a_hidden_subgroup()
+    X = people.drop(columns=["sex", "town"])
+    if how == "frame":
+        result = audit(FairPCA(2), X, people["sex"], subgroups=people[["sex", "town"]])
+    elif how == "names":
+        estimator = make_pipeline(
+            make_column_transformer(("passthrough", list(X.columns))), FairPCA(2)
+        )
+        result = audit(estimator, people, people["sex"], subgroups=["sex", "town"])
+    else:
+        result = audit_model(PCA(2).fit(X), X, people["sex"], subgroups=people[["sex", "town"]])
+    found = result.subgroup
+    assert set(found.conditions) == {"sex = f", "town = east"}
+    assert found.p < 0.01
+    assert found.honest_gap.low > 0
+    assert not found.by_feature
+    assert result.to_dict()["subgroup"]["n"] == found.n
+    (said,) = sentences.about_subgroup(result)
+    assert "sex = f" in said
+    assert audit(FairPCA(2), X, people["sex"]).subgroup is None
+
+
+def test_columns_of_subgroups_that_cannot_be_used():
+    people = people_with_a_hidden_subgroup(300)
+    X = people.drop(columns=["sex", "town"])
+    with pytest.raises(ValueError, match="no column 'age'"):
+        audit(FairPCA(2), X, people["sex"], subgroups=["age"])
+    with pytest.raises(ValueError, match="100 rows but X has 300"):
+        audit(FairPCA(2), X, people["sex"], subgroups=people[["sex"]][:100])
+    with pytest.raises(TypeError, match="is no data frame"):
+        audit(FairPCA(2), X.to_numpy(), people["sex"], subgroups=["sex"])
+    with pytest.raises(TypeError, match="data frame or names"):
+        audit(FairPCA(2), X, people["sex"], subgroups=people["sex"].to_numpy())
+    moments = GroupMoments.from_data(X, people["sex"], folds=5)
+    with pytest.raises(ValueError, match="rows in memory"):
+        audit(FairPCA(2), moments, subgroups=people[["sex"]])

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from helpers.audits import DecidingColumn, Interval, made_audit, made_group
+from helpers.audits import DecidingColumn, Gain, Interval, made_audit, made_group
 
 
-def group(label, gap, change=0.0, *, n=500, share_gap=None, above=-0.2, half=0.05):
+def group(label, gap, change=0.0, *, n=500, share_gap=None, half=0.05):
     """A row of an audit; groups of fewer than 30 rows have bare figures only."""
 
     def around(value, half):
         return value, value - half, value + half
 
     shares = around(gap if share_gap is None else share_gap, half)
-    row = made_group(label, n, around(gap, half), around(change, 0.02), shares)
-    return replace(row, above_worst=Interval(*around(above, 0.02)) if row.judged else None)
+    return made_group(label, n, around(gap, half), around(change, 0.02), shares)
 
 
 OTHERS = group("others", -0.2, 0.08)
@@ -29,19 +26,25 @@ MADE = {
     "both get worse": ([group("a", 0.33, 0.1), OTHERS], {}, "NO_REMEDY", "NOT_RELIABLE"),
     "left at PCA": ([group("a", 0.95, 0.0), OTHERS], {"is_pca": True}, "NO_REMEDY", "IS_PCA"),
     "another group pays too much": (
-        [group("a", 0.33, -0.19), group("b", -0.1, 0.6, above=0.1), OTHERS],
-        {},
+        [group("a", 0.33, -0.19), group("b", -0.1, 0.6), OTHERS],
+        {"gain": Gain("a", 9.0, Interval(0.1, 0.05, 0.15))},
         "NO_REMEDY",
-        "HARMS_ANOTHER",
+        "RAISES_LARGEST",
     ),
-    "a larger gap is left": (
-        [group("a", 0.33, -0.5), replace(OTHERS, alternative=group("others", 0.6).baseline)],
+    "the largest error may rise by chance": (
+        [group("a", 0.33, -0.19), OTHERS],
+        {"gain": Gain("a", 9.0, Interval(0.01, -0.05, 0.15))},
+        "REMEDY",
+        "HELPS",
+    ),
+    "no gap": ([group("a", 0.03, 0.0), group("b", -0.03)], {}, "NO_GAP", "NOT_RELIABLE"),
+    "no gap, and a gain": (
+        [group("a", 0.03, -0.1), group("b", -0.03)],
         {},
-        "NO_REMEDY",
-        "WIDENS",
+        "HELPS_ANYWAY",
+        "HELPS",
     ),
-    "no gap": ([group("a", 0.03, -0.1), group("b", -0.03)], {}, "NO_GAP", "HELPS"),
-    "model": ([group("a", 0.33), OTHERS], {"remedy_tried": False}, "GAP", "NOT_TRIED"),
+    "model": ([group("a", 0.33), OTHERS], {"gain": None}, "GAP", "NOT_TRIED"),
 }
 
 
@@ -62,12 +65,7 @@ NOT_JUDGED = {
         "NOTHING_COMPRESSED",
     ),
     "one value": ([group("a", 1e5), OTHERS], {}, [SKEWED, OUTLIER], "ONE_VALUE_DECIDES"),
-    "other rows": (
-        [group("a", 0.33), OTHERS],
-        {"remedy_tried": False, "outside": 0.9},
-        [],
-        "OTHER_ROWS",
-    ),
+    "other rows": ([group("a", 0.33), OTHERS], {"gain": None, "outside": 0.9}, [], "OTHER_ROWS"),
 }
 
 

@@ -18,6 +18,7 @@ from fairpca._audit.record import (
     Budget,
     DecidingColumn,
     Fit,
+    Gain,
     GapReading,
     GroupFigures,
     GroupResult,
@@ -69,9 +70,7 @@ def made_group(label, n, gap, change, share_gap=None, judge_from=30, **more):
         compared=True,
         baseline=before,
         alternative=after,
-        change=Interval(*change) if judged else None,
-        change_estimate=change[0],
-        above_worst=Interval(-0.2, -0.3, -0.1) if judged else None,
+        change=Interval(*change) if judged else Interval(change[0], np.nan, np.nan),
         better_off=0.6,
         detectable_gap=0.12 if judged else None,
         bounds=before.gap,
@@ -82,6 +81,15 @@ def made_group(label, n, gap, change, share_gap=None, judge_from=30, **more):
 GAP, CHANGE = (0.33, 0.21, 0.44), (-0.19, -0.23, -0.14)
 OLD = made_group("75 and older", 480, GAP, CHANGE)
 YOUNG = made_group("younger", 4011, (-0.25, -0.31, -0.17), (0.09, 0.07, 0.10))
+
+
+def made_gain(groups, largest=(-0.1, -0.15, -0.05)):
+    """What the change of the group with the largest error says, at two standard errors."""
+    worst = max((group for group in groups if group.n >= 10), key=lambda g: g.baseline.error)
+    t = 0.0
+    if worst.change is not None and worst.change.value:
+        t = -2 * worst.change.value / (worst.change.high - worst.change.value)
+    return Gain(worst.label, t, Interval(*largest))
 
 
 def made_audit(groups=(OLD, YOUNG), columns=(), small_gap=0.05, readings=(), **how):
@@ -110,7 +118,8 @@ def made_audit(groups=(OLD, YOUNG), columns=(), small_gap=0.05, readings=(), **h
         pca_column_errors=np.outer(errors, parts),
         fair_column_errors=np.outer(fair, parts),
     )
-    verdict = decide(groups, columns, thresholds, readings=readings, **how)
+    gain = how.pop("gain", made_gain(groups))
+    verdict = decide(groups, columns, thresholds, readings=readings, gain=gain, **how)
     gaps = [Interval(0.1 * i, 0.1 * i - 0.05, 0.1 * i + 0.05) for i in (3, 2, 1)]
     ranks = RankCurve(np.array([1, 2, 3]), np.ones((3, k)), [labels[0]] * 3, gaps)
     n = sum(group.n for group in groups)
@@ -143,7 +152,10 @@ def made_audit(groups=(OLD, YOUNG), columns=(), small_gap=0.05, readings=(), **h
             [Probe("logistic", 0.72, 0.66, 0.78)],
             400,
         ),
+        selected=None,
         outcomes=None,
+        subgroup=None,
+        gain=gain,
         fit=fit,
         ranks=ranks,
         path=path,
@@ -155,7 +167,7 @@ def made_audit(groups=(OLD, YOUNG), columns=(), small_gap=0.05, readings=(), **h
 
 def made_model_audit(groups=(OLD, YOUNG), on_rows_fitted_to=False, outside=None):
     """A model audit with the same figures."""
-    audit = made_audit(groups, remedy_tried=False)
+    audit = made_audit(groups, gain=None)
     origin = replace(audit.provenance, judged="PCA(n_components=2)", fitted_here=False, n_folds=0)
     return ModelAudit(
         verdict=audit.verdict,
@@ -166,7 +178,9 @@ def made_model_audit(groups=(OLD, YOUNG), on_rows_fitted_to=False, outside=None)
         left_out=audit.left_out,
         provenance=origin,
         leakage=audit.leakage,
+        selected=audit.selected,
         outcomes=audit.outcomes,
+        subgroup=audit.subgroup,
         on_rows_fitted_to=on_rows_fitted_to,
         outside=outside,
         column_errors=audit.fit.pca_column_errors,

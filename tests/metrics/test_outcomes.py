@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from helpers.data import make_groups
 from scipy.sparse import csr_array
-from scipy.stats import binomtest
+from scipy.stats import binomtest, norm
 from sklearn import config_context
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA, KernelPCA
@@ -19,7 +19,7 @@ from sklearn.svm import LinearSVC
 
 from fairpca import FairPCA, FairPLS
 from fairpca.metrics import classifier_outcomes
-from fairpca.metrics.classifiers import rates_by_group
+from fairpca.metrics.classifiers import rates_by_group, selection
 
 AB = np.array(["a", "b"])
 
@@ -252,3 +252,75 @@ def test_refused_settings(given, error, message):
     usual = {"estimator": PCA(2), "X": X, "y": y, "sensitive_features": groups}
     with pytest.raises(error, match=message):
         classifier_outcomes(**{**usual, **given})
+
+
+def hired(rates=(0.1, 0.27), n=(300, 600), rows_each=1, seed=0):
+    """Features that say nothing, and who is hired; each person has several rows alike."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(["a", "b"], n)
+    y = rng.random(len(groups)) < np.repeat(rates, n)
+    X = rng.normal(size=(len(groups), 4)) + y[:, None]
+    people = np.arange(len(groups))
+    order = rng.permutation(np.repeat(people, rows_each))
+    return X[order], groups[order], y[order], people[order]
+
+
+def ratio_by_hand(groups, y, level=0.95):
+    (x, y_), (n, m) = [[y[groups == g].sum() for g in "ab"], [(groups == g).sum() for g in "ab"]]
+    log = np.log((x + 0.5) / (n + 0.5) / ((y_ + 0.5) / (m + 0.5)))
+    se = np.sqrt(1 / (x + 0.5) - 1 / (n + 0.5) + 1 / (y_ + 0.5) - 1 / (m + 0.5))
+    z = norm.ppf(0.5 + level / 2)
+    return x / n / (y_ / m), np.exp(log - z * se), np.exp(log + z * se)
+
+
+def test_impact_ratios_are_those_of_fairlearn_with_walters_intervals():
+    fairlearn = pytest.importorskip("fairlearn.metrics")
+    X, groups, y, _ = hired()
+    codes = (groups == "b").astype(int)
+    found = selection(y, codes, AB, 0.95, True)
+    frame = fairlearn.MetricFrame(
+        metrics=fairlearn.selection_rate, y_true=y, y_pred=y, sensitive_features=groups
+    )
+    assert found.impact_ratios["a"].value == pytest.approx(frame.ratio())
+    assert tuple(found.impact_ratios["a"]) == pytest.approx(ratio_by_hand(groups, y))
+    assert found.impact_ratios["b"] == (1, 1, 1)
+    assert found.less == ["a"]
+    for result in classifier_outcomes(PCA(2), X, groups, y, random_state=0):
+        _, chance, labels = result.data
+        own = ratio_by_hand(labels, (chance >= 0.5).astype(int))
+        assert tuple(result.impact_ratios["a"]) == pytest.approx(own)
+
+
+def test_equal_rates_name_nobody_and_rates_of_zero_have_an_interval():
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1], [300, 600])
+    named = 0
+    for _ in range(200):
+        found = selection(rng.random(900) < 0.2, codes, AB, 0.95, True)
+        named += bool(found.less)
+    assert named <= 18  # 5 % and three standard errors
+    nobody = selection(np.zeros(900, bool), codes, AB, 0.95, True)
+    assert nobody.impact_ratios == {}
+    assert nobody.less == []
+    none = selection(codes == 1, codes, AB, 0.95, True)
+    assert none.impact_ratios["a"].value == none.impact_ratios["a"].low == 0
+    assert 0 < none.impact_ratios["a"].high < 0.1
+
+
+def test_people_with_several_rows_count_once():
+    X, groups, y, _ = hired()
+    many = hired(rows_each=6)
+    codes, many_codes = ((own == "b").astype(int) for own in (groups, many[1]))
+    once = selection(y, codes, AB, 0.95, True)
+    units = np.asarray(many[3], np.uint64)
+    again = selection(many[2], many_codes, AB, 0.95, True, units)
+    assert tuple(again.impact_ratios["a"]) == pytest.approx(tuple(once.impact_ratios["a"]))
+    rows = selection(many[2], many_codes, AB, 0.95, True)
+    assert rows.impact_ratios["a"].high < again.impact_ratios["a"].high
+    few = {"random_state": 0, "cv": 3}
+    scores, *_ = classifier_outcomes(PCA(2), X, groups, y, **few)
+    same, *_ = classifier_outcomes(PCA(2), *many[:3], units=many[3], **few)
+    for metric in ("selection_rate", "auc"):
+        widths = [found.by_group[metric]["a"] for found in (scores, same)]
+        narrow, wide = sorted(end.high - end.low for end in widths)
+        assert wide < 1.35 * narrow  # not 6 ** 0.5 times as wide

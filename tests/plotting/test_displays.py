@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from fairpca import BlindPCA, FairPCA, FairPCACV, FairPLS, load_model
 from fairpca.datasets import make_two_groups
+from fairpca.metrics import Estimate as Interval
 from fairpca.plotting import (
     ChangesDisplay,
     GroupErrorDisplay,
@@ -40,8 +41,7 @@ class GroupChange(NamedTuple):
 
     name: str
     n: int
-    change_estimate: float
-    change: tuple[float, float, float] | None
+    change: Interval
 
 
 @pytest.fixture(autouse=True)
@@ -314,9 +314,9 @@ def test_tradeoff_of_data():
 
 def test_changes_are_drawn_with_their_intervals():
     groups = [
-        GroupChange("older", 480, -0.19, (-0.19, -0.26, -0.12)),
-        GroupChange("_few $", 12, 0.4, None),
-        GroupChange("younger", 4011, 0.09, (0.09, 0.05, 0.13)),
+        GroupChange("older", 480, Interval(-0.19, -0.26, -0.12)),
+        GroupChange("_few $", 12, Interval(0.4, np.nan, np.nan)),
+        GroupChange("younger", 4011, Interval(0.09, 0.05, 0.13)),
     ]
     display = ChangesDisplay.from_audit(SimpleNamespace(groups=groups))
     display.ax_.figure.canvas.draw()

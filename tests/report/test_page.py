@@ -221,9 +221,12 @@ def test_charts_say_how_many_columns_they_leave_out():
 @pytest.mark.parametrize(
     ("case", "answer"),
     {
-        "remedy": ["Gap: reliable", "Remedy: reliable"],
+        "remedy": [
+            "Gap: reliable",
+            "Gain of “75 and older”: reliable; its price: 9 % more error for those who pay",
+        ],
         "no gap": ["Gap: not conclusive"],
-        "no remedy": ["Gap: reliable", "Remedy: none that is reliable"],
+        "no remedy": ["Gap: reliable", "Fair version: its gain can be chance, or there is none"],
         "too few": ["Cannot be judged"],
         "model": ["Gap: reliable"],
     }.items(),

@@ -11,10 +11,12 @@ import numpy as np
 from fairpca._audit.people import Folds, Pair, People
 from fairpca._cv.held_out import HeldOut
 from fairpca._input.folds import FoldRule
+from fairpca._input.rows import dense
 from fairpca._input.units import keyed
 from fairpca._linear_map import LinearMap
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._progress import Progress
+from fairpca._sklearn import safe_indexing
 from fairpca._typing import Array, Codes, Mask
 
 _ROUNDING = 1e-12  # The error of a group below this share of its variation counts as zero.
@@ -24,6 +26,14 @@ _SALT_OF_PARTS = 2**63 + 5  # unlike any seed, so that parts have nothing to do 
 
 #: The choices without a fold, given its number and the moments of the other rows.
 Refit = Callable[[int, GroupMoments], list[LinearMap]]
+
+
+class RowErrors(NamedTuple):
+    """Errors of single rows: all held-out rows, or the complete ones if values are missing."""
+
+    rows: Codes  # positions; empty without rows in memory
+    errors: Array  # squared errors, of shape (2, n)
+    distances: Array  # squared distances from the mean
 
 
 class Crossed(NamedTuple):
@@ -36,6 +46,7 @@ class Crossed(NamedTuple):
     errors: Array  # squared errors of these rows, of shape (2, n)
     distances: Array  # squared distances of these rows from the mean
     part_of_rows: Codes  # the part of a fold that each of these rows belongs to
+    alone: RowErrors
 
     def by_part(self, people: People, errors: Array, distances: Array) -> HeldOut:
         """The sums by part of other errors of the same rows."""
@@ -57,20 +68,25 @@ def crossed(folds: Folds, refit: Refit, refit_share: float, progress: Progress) 
     odds = []
     n_rows = len(folds.codes) if isinstance(folds, People) else 0
     squares = np.full((3, n_rows), np.nan)
+    of_complete = np.full((3, n_rows), np.nan)
     part_of_rows = np.zeros(n_rows, np.intp)
     for number, pair in enumerate(folds):
         progress("judging by rows left out", number / folds.moments.n_folds)
         maps = refit(number, pair.fit_to)
         odds.append(pair.judge.counts.sum() / pair.fit_to.counts.sum())
         if isinstance(folds, People):
-            errors = row_errors(maps, pair.values)
+            errors = row_errors(maps, pair.values, folds.observed, folds.codes[pair.rows])
             squares[:, pair.rows] = errors[[0, 1, -1]]
+            at = np.flatnonzero(folds.looked_at[pair.rows])
+            if folds.observed is not None and len(at):
+                complete = safe_indexing(pair.values, at)
+                of_complete[:, pair.rows[at]] = row_errors(maps[:2], complete)
             parts = _parts(folds, pair.rows)
             part_of_rows[pair.rows] = number * _PARTS + parts
             figures = [*errors, np.ones(len(parts))]
             found.append(_summed(folds, pair.rows, parts, _PARTS, figures))
         else:
-            found.append(_by_moments(pair, maps)[None])
+            found.append(_by_moments(folds.moments, pair, maps)[None])
     # Of shape (n_folds, n_parts, n_choices + 2, k), variation and weights last.
     sums: Array = np.array(found)
     by_fold = _held_out(sums.sum(axis=1), float(np.mean(odds)))
@@ -82,14 +98,25 @@ def crossed(folds: Folds, refit: Refit, refit_share: float, progress: Progress) 
     largest = by_fold.errors.sum(axis=0).max(axis=1)
     loses = largest > _NOTHING_LOST * by_fold.variation.sum(axis=0).max()
     rows = np.flatnonzero(np.isfinite(squares[0]))
-    return Crossed(
-        by_fold, by_part, loses, rows, squares[:2, rows], squares[2, rows], part_of_rows[rows]
-    )
+    every = RowErrors(rows, squares[:2, rows], squares[2, rows])
+    alone = every
+    if isinstance(folds, People) and folds.observed is not None:
+        complete = np.flatnonzero(np.isfinite(of_complete[0]))
+        alone = RowErrors(complete, of_complete[:2, complete], of_complete[2, complete])
+    return Crossed(by_fold, by_part, loses, *every, part_of_rows[rows], alone)
 
 
-def row_errors(maps: list[LinearMap], X: Any) -> Array:
-    """Squared errors of rows under each map, then squared distances from the mean of the first."""
-    each = [own.errors(X) for own in maps]
+def row_errors(
+    maps: list[LinearMap], X: Any, observed: Array | None = None, codes: Codes | None = None
+) -> Array:
+    """Squared errors of rows under each map, then squared distances from the mean of the first.
+
+    With missing values, ``observed`` says how often the groups have each pair of columns.
+    """
+    if observed is None or codes is None:
+        each = [own.errors(X) for own in maps]
+    else:
+        each = [own.errors_observed(dense(X), codes, observed) for own in maps]
     return np.array([*(errors for errors, _ in each), each[0][1]])
 
 
@@ -112,10 +139,10 @@ def _summed(
     return np.array(each, np.float64).reshape(-1, n_parts, k).swapaxes(0, 1)
 
 
-def _by_moments(pair: Pair, maps: list[LinearMap]) -> Array:
+def _by_moments(moments: GroupMoments, pair: Pair, maps: list[LinearMap]) -> Array:
     """The same sums, of shape (n_choices + 2, k), where moments are all that is known."""
     sums = pair.judge._group_sums()
-    each = [own.group_errors(sums) for own in maps]
+    each = [own.group_errors(moments.completed(sums, own.mean)) for own in maps]
     return np.array([*(errors for errors, _ in each), each[0][1], sums.weights])
 
 

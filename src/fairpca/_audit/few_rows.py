@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
-from sklearn.utils import _safe_indexing
 
 from fairpca._audit.people import People
 from fairpca._audit.record import DecidingColumn, Robust
 from fairpca._audit.setup import LEAST, Setup
 from fairpca._input.rows import dense
+from fairpca._sklearn import safe_indexing
 from fairpca._typing import Array, Codes, Mask
 
 _TRIMMED = (0.01, 0.05)  # shares of each group that trimmed means leave out
@@ -81,13 +81,16 @@ def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[DecidingC
     group's error, the column in which that person is most extreme is listed too.
     """
     people = setup.people
-    if people is None or len(people.feature_names) > _MOST_COLUMNS:
+    if people is None or not len(rows) or len(people.feature_names) > _MOST_COLUMNS:
         return []
     held = _held(setup, people, rows, errors)
     thresholds = setup.origin.thresholds
     most_rows = max(int(thresholds.few_rows * len(held.X)), 1)
     hanging = {j: at for j, x in enumerate(held.X.T) if len(at := _few_rows(x, most_rows))}
-    candidates = _alone(held, thresholds.decides) | hanging
+    persons = people.positions[rows]
+    alone = _alone(held, thresholds.decides)
+    alone = {j: np.flatnonzero(np.isin(persons, persons[at])) for j, at in alone.items()}
+    candidates = alone | hanging
     found = []
     fewest = np.full(len(held.X), len(held.X))  # the fewest rows by which a column decides
     for j, at in sorted(candidates.items(), key=lambda own: (len(own[1]), own[0])):
@@ -103,7 +106,7 @@ def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[DecidingC
         found.append(
             DecidingColumn(
                 name=people.feature_names[j],
-                n_rows=len(at),
+                n_rows=len(at) // people.n_copies,
                 decides=hangs and group is not None,
                 group=None if group is None else people.labels[group],
                 share_of_error=share,
@@ -119,7 +122,7 @@ def _held(setup: Setup, people: People, rows: Codes, errors: Array) -> _Held:
     weighted = errors * people.weights[rows]
     judged = np.flatnonzero(setup.judged)
     return _Held(
-        X=dense(_safe_indexing(people.values, rows)),
+        X=dense(safe_indexing(people.values, rows)),
         codes=codes,
         errors=weighted,
         totals=np.bincount(codes, weighted, minlength=k).astype(float),

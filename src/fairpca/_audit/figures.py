@@ -15,6 +15,8 @@ from fairpca._audit.few_rows import deciding_columns, robust_figures
 from fairpca._audit.readings import Usual, readings_of
 from fairpca._audit.record import GroupFigures, GroupResult, Interval
 from fairpca._audit.setup import LEAST, Setup
+from fairpca._audit.small_groups import p_values
+from fairpca._audit.subgroups import worst_subgroup
 from fairpca._audit.verdict import decide, gaps_of, headline, shown_in
 from fairpca._cv.held_out import BASELINE, Figure, HeldOut, Totals
 from fairpca._estimators.base import FairProjection
@@ -49,11 +51,15 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
     moments = setup.folds.moments
     labels = setup.folds.labels
     baseline, alternative = _sides(crossed, setup)
-    changes, above = _changes(crossed, setup)
+    changes = _changes(crossed, setup)
+    changes[~setup.judged, 1:] = nan
+    changes[moments.counts == 1] = nan
     detectable = _detectable_gaps(crossed, setup)
     bounds = _bounds(crossed, setup)
+    p_worse = p_values(setup, crossed)
     better_off = _better_off(crossed, setup)
     found = []
+    missing = moments.share_missing
     sizes = moments.n_units.tolist()
     for g, (label, n) in enumerate(zip(labels, moments.counts.tolist(), strict=True)):
         judged = bool(setup.judged[g])
@@ -67,12 +73,12 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
                 compared=label not in setup.set_aside,
                 baseline=baseline[g] if n > 1 else _UNKNOWN,
                 alternative=alternative[g] if n > 1 else _UNKNOWN,
-                change=Interval(*changes[g].tolist()) if judged else None,
-                change_estimate=float(changes[g, 0]) if n > 1 else nan,
-                above_worst=Interval(*above[g].tolist()) if judged else None,
+                change=Interval(*changes[g].tolist()),
                 better_off=better_off[g] if n > 1 else None,
                 detectable_gap=float(detectable[g]) if judged else None,
                 bounds=Interval(*bounds[g].tolist()) if judged else None,
+                p_worse=p_worse.get(g),
+                share_missing=float(missing[g]),
             )
         )
     return found
@@ -87,8 +93,9 @@ def _sides(crossed: Crossed, setup: Setup) -> list[list[GroupFigures]]:
     gaps = _above_one(parts, setup.ratios, setup.level, setup.n_gaps)
     share_gaps = _above_one(shares, setup.ratios, setup.level, setup.n_gaps)
     robust: list[Any] = [None] * len(setup.judged)
-    if setup.people is not None:
-        codes, weights, (errors_of_units,) = setup.people.by_unit(crossed.rows, crossed.errors[:1])
+    alone = crossed.alone
+    if setup.people is not None and len(alone.rows):
+        codes, weights, (errors_of_units,) = setup.people.by_unit(alone.rows, alone.errors[:1])
         robust = robust_figures(errors_of_units, codes, weights, setup.others, setup.judged)
     found: list[list[GroupFigures]] = [[], []]
     for choice in (JUDGED, ALTERNATIVE):
@@ -110,17 +117,29 @@ def _sides(crossed: Crossed, setup: Setup) -> list[list[GroupFigures]]:
 
 
 def _changes(crossed: Crossed, setup: Setup) -> Array:
-    """Each group's error over its own judged error, and over the worst one, minus 1."""
-    paired = crossed.folds.projections([JUDGED, ALTERNATIVE])
-    if setup.by_share:
-        paired = paired.relative()
-    worst = int(np.where(setup.judged, paired.totals.group_errors[JUDGED], -1.0).argmax())
+    """Each group's error over its own judged error, minus 1."""
 
     def over(totals: Totals) -> Array:
         before, after = np.maximum(totals.group_errors, LEAST)
-        return np.stack([after / before, after / before[worst]])
+        return np.asarray(after / before)
 
-    return _above_one(paired, over, setup.level, setup.n_judged)
+    return _above_one(_paired(crossed, setup), over, setup.level, setup.n_judged)
+
+
+def gain(crossed: Crossed, setup: Setup) -> record.Gain:
+    """What the group described worst gains, by the statistic of FairPCACV."""
+    paired = _paired(crossed, setup)
+    labels = setup.folds.labels
+    compared = np.array([label not in setup.set_aside for label in labels])
+    seen = compared | setup.judged  # also groups that the fit did not look at
+    largest = Interval(*map(float, paired.largest_change(seen)))
+    return record.Gain(labels[paired.worst_off(compared)], paired.gain_t(compared), largest)
+
+
+def _paired(crossed: Crossed, setup: Setup) -> HeldOut:
+    """Held-out errors of both choices, on the scale of the audit."""
+    paired = crossed.folds.projections([JUDGED, ALTERNATIVE])
+    return paired.relative() if setup.by_share else paired
 
 
 def _detectable_gaps(crossed: Crossed, setup: Setup) -> Array:
@@ -143,10 +162,11 @@ def _bounds(crossed: Crossed, setup: Setup) -> Array:
 def _better_off(crossed: Crossed, setup: Setup) -> list[Any]:
     """The share of people in each group whose error the alternative lowers."""
     k = len(setup.judged)
-    if setup.people is None:
+    alone = crossed.alone
+    if setup.people is None or not len(alone.rows):
         return [None] * k
-    of_rows = np.stack([*crossed.errors, crossed.distances])
-    codes, weights, (before, after, distances) = setup.people.by_unit(crossed.rows, of_rows)
+    of_rows = np.stack([*alone.errors, alone.distances])
+    codes, weights, (before, after, distances) = setup.people.by_unit(alone.rows, of_rows)
     gains = after < before - _NO_GAIN * distances
     totals = np.bincount(codes, weights, minlength=k)
     gained = np.bincount(codes, weights * gains, minlength=k)
@@ -161,7 +181,7 @@ def results(setup: Setup, crossed: Crossed, usual: Usual | None, **how: Any) -> 
     groups = group_results(crossed, setup)
     shown = shown_in(gaps_of(groups, setup.by_share))
     readings = readings_of(setup, crossed, usual, shown)
-    columns = deciding_columns(setup, crossed.rows, crossed.errors[0])
+    columns = deciding_columns(setup, crossed.alone.rows, crossed.alone.errors[0])
     before, after, *_ = crossed.folds.totals.overall.tolist()
 
     def price(totals: Totals) -> Array:
@@ -187,6 +207,7 @@ def results(setup: Setup, crossed: Crossed, usual: Usual | None, **how: Any) -> 
         "columns": columns,
         "left_out": setup.folds.left_out,
         "provenance": setup.origin,
+        "subgroup": worst_subgroup(setup, crossed),
     }
 
 

@@ -25,8 +25,9 @@ from fairpca._audit.refits import (
     n_kept,
     taken_apart,
 )
-from fairpca._audit.scores import leakage, outcomes, sampled_scores
+from fairpca._audit.scores import leakage, outcomes, sampled_scores, selected
 from fairpca._audit.setup import Setup
+from fairpca._audit.subgroups import columns_to_search
 from fairpca._audit.verdict import Thresholds
 from fairpca._cv.held_out import BASELINE, HeldOut
 from fairpca._cv.split import fold_rule, needs_all_rows
@@ -36,9 +37,9 @@ from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
 from fairpca._input.folds import FoldRule
 from fairpca._input.rows import dense
-from fairpca._input.stream import Input, in_memory, open_input
+from fairpca._input.stream import Input, as_chosen, in_memory, open_input
 from fairpca._linear_map import LinearMap, fitted_map, flattened
-from fairpca._moments.group_moments import GroupMoments
+from fairpca._moments.group_moments import GroupMoments, Missing
 from fairpca._progress import Progress, silent
 from fairpca._typing import Array
 from fairpca.metrics.reconstruction import refuse_data
@@ -48,7 +49,14 @@ from fairpca.metrics.reconstruction import refuse_data
 _REFIT = 0.25
 _FOLDS = 10  # for plain PCA, with which a fitted model is compared
 _SAME = 1e-8  # If the scores' variance differs by less, these are the rows fitted to.
-_SHARED = ("standardize", "relative_errors", "min_group_size", "small_groups")
+_SHARED = (
+    "standardize",
+    "relative_errors",
+    "min_group_size",
+    "small_groups",
+    "crossing",
+    "missing",
+)
 _FAR = 10.0  # Rows further out, in standard deviations, are unlike those fitted to.
 
 
@@ -61,9 +69,12 @@ def audit(
     units: Any = None,
     y: Any = None,
     pos_label: Any = None,
+    crossing: bool = True,
     probes: bool = False,
     reference: Any = None,
     judge_from: int = 30,
+    missing: Missing = "error",
+    subgroups: Any = None,
     small_gap: float = 0.05,
     level: float = 0.95,
     cv: Any = 10,
@@ -106,12 +117,26 @@ def audit(
         Classes, for classifiers on the scores and for estimators that need them.
     pos_label : label, optional
         The class of y that counts as positive; by default the larger one.
+    crossing : bool, default=True
+        Cross several columns of ``sensitive_features``. With False, or with an estimator that says
+        so, each column has groups of its own, and each of these is compared with all people outside
+        it. Such groups overlap, and intervals hold for all of them at once. Rows in memory are then
+        held once for each column, and no classifiers are fitted.
     probes : bool, default=False
         Let classifiers guess the group from the scores; with y they always do.
     reference : label, optional
         Compare every other group with this one; by default each with all people outside it.
     judge_from : int, default=30
         Groups of fewer units are listed but not judged; those of fewer than ten never are.
+    missing : {"error", "available"}, default="error"
+        What NaN means, as in :class:`FairPCA`, which is told so. With ``"available"`` each row's
+        error is the sum over the pairs of values that it has, weighted by how seldom its group has
+        the pair: right on average over the group. Medians, shares of people who are better off and
+        deciding columns are those of complete rows.
+    subgroups : data frame with one row per row of X, or names of columns of X, optional
+        Columns that may describe a subgroup that nobody named: the worst of all that one or two
+        conditions on them give is in ``subgroup``, with how often chance finds one as bad. Columns
+        that are features say less: extreme values are hard to describe.
     small_gap : float, default=0.05
         A reliable gap below this is called small.
     level : float, default=0.95
@@ -146,11 +171,15 @@ def audit(
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
     before, step = taken_apart(estimator)
     progress("reading the rows")
+    described_by = columns_to_search(subgroups, X)
     opened = open_input(X, sensitive_features, sample_weight, y, units)
+    opened = as_chosen(opened, missing, crossing and getattr(step, "crossing", True))
     folds = _folds(opened, pos_label, before, step, cv, random_state)
     progress("fitting")
     moments = folds.moments
     model = alternative_to(step, folds)
+    if moments.has_missing:
+        model.set_params(missing="available")
     fair: Any = fit_quietly(model, moments)
     both = both_of(fair, moments)
     rank = n_kept(fair)
@@ -168,6 +197,7 @@ def audit(
         reference=reference,
         thresholds=thresholds,
         random_state=random_state,
+        described_by=described_by,
         shared={k: v for k in _SHARED if (v := getattr(fair, k)) != getattr(FairPCA, k)},
     )
     usual_errors = fair.baseline_group_errors_ if columns else fair.pca_group_errors_
@@ -178,14 +208,21 @@ def audit(
     progress("looking at the scores")
     smaller = for_part_of_rows(model, fair, int(setup.judged.sum()))
     whole = smaller if before is None else Pipeline([*before.steps, ("projection", smaller)])
+    rows = None
+    if isinstance(folds, People):
+        rows = folds.filled(np.arange(len(folds.codes))) if before is None else folds.X
     progress("reading the figures otherwise")
-    results = figures.results(setup, errors, None if columns else refits.usual, is_pca=is_pca)
+    usual = None if columns else refits.usual
+    gain = figures.gain(errors, setup)
+    results = figures.results(setup, errors, usual, is_pca=is_pca, gain=gain)
     progress("following the trade-off")
     has_gap = bool(results["verdict"].worse)
     return Audit(
         **results,
         leakage=leakage(setup, both, probes, smaller),
-        outcomes=None if columns else outcomes(setup, whole, getattr(folds, "X", None)),
+        gain=gain,
+        selected=selected(setup),
+        outcomes=None if columns else outcomes(setup, whole, rows),
         fit=figures.fit_figures(both, fair, moments),
         ranks=figures.rank_curve(curve, errors, setup),
         path=None if columns else figures.frontier(fair, setup, n_points, has_gap, progress),
@@ -203,9 +240,12 @@ def audit_model(
     units: Any = None,
     y: Any = None,
     pos_label: Any = None,
+    crossing: bool = True,
     probes: bool = False,
     reference: Any = None,
     judge_from: int = 30,
+    missing: Missing = "error",
+    subgroups: Any = None,
     small_gap: float = 0.05,
     level: float = 0.95,
     random_state: int = 0,
@@ -232,8 +272,8 @@ def audit_model(
         Rows as the model takes them, preferably not those it was fitted to. Of a stream, what needs
         rows is not computed, as for :func:`audit`.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-    sample_weight, units, y, pos_label, probes, reference, judge_from, small_gap, level
-    random_state
+    sample_weight, units, y, pos_label, crossing, probes, reference, judge_from, missing
+    subgroups, small_gap, level, random_state
         As for :func:`audit`.
 
     Returns
@@ -253,7 +293,10 @@ def audit_model(
     if not isinstance(model, tuple):
         refuse_data(model, "audit_model(model, X, sensitive_features)")
     thresholds = Thresholds(judge_from=judge_from, small_gap=small_gap, level=level)
-    given = open_input(rows_to_judge(model, X), sensitive_features, sample_weight, y, units)
+    rows = rows_to_judge(model, X)
+    described_by = columns_to_search(subgroups, rows)
+    given = open_input(rows, sensitive_features, sample_weight, y, units)
+    given = as_chosen(given, missing, crossing)
     folds = FoldRule(_FOLDS, random_state)
     if in_memory(given.X):
         if isinstance(model, FairColumns):
@@ -267,6 +310,11 @@ def audit_model(
     known = None
     if found.own is None:
         assert isinstance(judged, People)
+        if judged.observed is not None:
+            raise ValueError(
+                "missing='available' judges linear projections only, and this model is none; pass "
+                "rows without missing values."
+            )
         known = Rebuilt(found, judged)
         rank = known.rank_beside()
     else:
@@ -288,6 +336,7 @@ def audit_model(
         reference=reference,
         thresholds=thresholds,
         random_state=random_state,
+        described_by=described_by,
     )
 
     def refit(fold: int, fit_to: GroupMoments) -> list[Any]:
@@ -302,8 +351,9 @@ def audit_model(
     pca = fit_pca(judged.moments, rank)
     if known is not None:
         return ModelAudit(
-            **figures.results(setup, errors, None, remedy_tried=False),
+            **figures.results(setup, errors, None),
             leakage=leakage(setup, (known, pca), probes),
+            selected=selected(setup),
             outcomes=outcomes(setup, known.scores, known.values),
             on_rows_fitted_to=False,
             outside=None,
@@ -316,12 +366,13 @@ def audit_model(
     scores = None
     rows = None
     if isinstance(judged, People):
-        rows = dense(judged.values)
+        rows = dense(judged.filled(np.arange(len(judged.codes))))
         scores = own.scores(rows)
         outside = _share_outside(found.step, own, rows)
     return ModelAudit(
-        **figures.results(setup, errors, None, remedy_tried=False, outside=outside),
+        **figures.results(setup, errors, None, outside=outside),
         leakage=leakage(setup, (own, pca), probes),
+        selected=selected(setup),
         outcomes=outcomes(setup, scores, rows),
         on_rows_fitted_to=sample_weight is None and same,
         outside=outside,
@@ -382,7 +433,7 @@ def _folds(
             "an audit judges by rows that were left out, but these moments have no folds; make "
             "them with folds=10, for example GroupMoments.from_data(X, groups, folds=10)."
         )
-    return Folds(X, X.feature_names)
+    return Folds(X if opened.crossing else X.by_attribute(), X.feature_names)
 
 
 def _varies_as_in_fit(model: Any, own: LinearMap, held_out: HeldOut) -> bool:

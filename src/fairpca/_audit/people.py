@@ -7,14 +7,13 @@ steps without the fold, so every fold has a space of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
 from fairpca._audit.record import LeftOut
@@ -25,9 +24,13 @@ from fairpca._input.rows import as_rows, dense, numeric_columns
 from fairpca._input.stream import Input
 from fairpca._input.units import NumberedUnits, Units, encode_units
 from fairpca._linear_map import FittedMap, flattened
+from fairpca._moments.expected_values import completed_rows
 from fairpca._moments.group_differences import positive_class
 from fairpca._moments.group_moments import NEVER, GroupMoments, moments_of_rows
-from fairpca._typing import Array, Codes, Labels
+from fairpca._sklearn import safe_indexing
+from fairpca._typing import Array, Codes, Labels, Mask
+
+_FEWEST_COMPLETE = 10  # complete rows of each group that single rows are looked at for
 
 
 class Pair(NamedTuple):
@@ -75,7 +78,6 @@ class Kept:
     X: Any
     n_left_out: int
     positions: Codes  # among all rows
-    known: Labels  # all labels, also of groups whose rows have no weight
     groups: Labels  # the label of each row
     codes: Codes  # its place among the labels that are present
     n_groups: int
@@ -84,19 +86,50 @@ class Kept:
     classes: Labels | None  # the class of each row, with y
     pos_label: Any
     feature_names: list[str] | None
+    may_miss: bool
+    margins: dict[Any, dict[str, str]]  # of crossed groups that are to be taken apart; see Groups
+
+    @property
+    def attributes(self) -> dict[Any, str]:
+        """The attribute of each group, where groups of several attributes overlap."""
+        return {label: name for own in self.margins.values() for name, label in own.items()}
+
+    def by_attribute(self) -> Kept:
+        """The rows once for each attribute, with the group that they have there."""
+        present = np.unique(self.groups)
+        coded = labels.Groups(self.codes, present, self.margins)
+        (codes, known, _), m = coded.side_by_side()
+        return replace(
+            self,
+            X=safe_indexing(self.X, np.tile(np.arange(len(self.codes)), m)),
+            positions=np.tile(self.positions, m),
+            groups=known[codes],
+            codes=codes,
+            n_groups=len(known),
+            weights=np.tile(self.weights, m),
+            units=None if self.units is None else np.tile(self.units, m),
+            classes=None if self.classes is None else np.tile(self.classes, m),
+        )
 
 
 class People(Folds):
-    """Rows in memory, without those of weight zero.
+    """Rows in memory, without those of weight zero; once for each attribute if groups overlap.
 
     ``cv`` is a rule for folds, or a splitter whose first repeat is used. ``before`` holds the
     unfitted steps before the projection: the first one takes X, and ``values`` are the rows as
     they enter the projection. ``with_y`` fits it to y as well.
     """
 
-    not_computed = ()
+    not_computed: tuple[str, ...] = ()
 
     def __init__(self, kept: Kept, cv: Any, before: Pipeline | None, with_y: bool = False) -> None:
+        folds = _dealt(kept, cv)
+        self._attributes = kept.attributes
+        self.n_copies = len(set(self._attributes.values())) or 1
+        if self._attributes:
+            self.not_computed = ("what classifiers make of the scores",)
+            kept = kept.by_attribute()
+            folds = np.tile(folds, self.n_copies)
         self.X = kept.X
         self.positions = kept.positions
         self.groups = kept.groups
@@ -106,7 +139,7 @@ class People(Folds):
         self.classes = kept.classes
         self.pos_label = kept.pos_label
         self._target = kept.classes if with_y else None
-        folds = _dealt(kept, cv)
+        self._may_miss = kept.may_miss
         self.fold_of_rows = folds
         numbers = np.unique(folds).tolist()
         self.rows_of_folds = [np.flatnonzero(folds == f) for f in numbers if f != NEVER]
@@ -115,6 +148,8 @@ class People(Folds):
         if before is not None:
             self.values, names = self._entering(before, np.arange(len(self.codes)))
         super().__init__(self.moments_of(self.values, folds), names)
+        self.observed = self.moments.observed  # how often each group has each pair of columns
+        self.looked_at = self._looked_at()
         self._own_spaces: list[Pair] = []
         if before is not None:
             self._own_spaces = [self._own_space(before, rows) for rows in self.rows_of_folds]
@@ -127,18 +162,39 @@ class People(Folds):
             return
         for fold, rows in zip(self.moments._folds(), self.rows_of_folds, strict=True):
             fit_to, judge = self.moments._split(fold)
-            yield Pair(fit_to, judge, rows, _safe_indexing(self.values, rows))
+            yield Pair(fit_to, judge, rows, safe_indexing(self.values, rows))
 
     def moments_of(
         self, values: Any, folds: Any, rows: Any = slice(None), *, may_miss: bool = False
     ) -> GroupMoments:
         """Moments by fold of all or some rows; ``values`` holds all rows after the first steps."""
         target = None if self._target is None else self._target[rows]
-        units = None if self.units is None else NumberedUnits(self.units[rows])
-        values = as_rows(_safe_indexing(values, rows))
+        units = self.units_of(rows)
+        values = as_rows(safe_indexing(values, rows))
         given = Input(values, self.groups[rows], self.weights[rows], target, units)
-        given = given._replace(may_miss=may_miss)
-        return moments_of_rows(given, folds)
+        given = given._replace(may_miss=may_miss or self._may_miss)
+        return moments_of_rows(given, folds).of_attributes(self._attributes)
+
+    def _looked_at(self) -> Mask:
+        """The rows whose own errors are figures: the complete ones, if each group has some."""
+        complete = np.ones(len(self.codes), bool)
+        if self.observed is None:
+            return complete
+        complete &= np.isfinite(dense(self.values)).all(axis=1)
+        sizes = np.bincount(self.codes)
+        found = np.bincount(self.codes[complete], minlength=len(sizes))
+        return complete & bool((found >= np.minimum(sizes, _FEWEST_COMPLETE)).all())
+
+    def filled(self, rows: Codes) -> Any:
+        """Some rows as they enter the projection, with expected values for missing ones."""
+        values = safe_indexing(self.values, rows)
+        if self.observed is None:
+            return values
+        return completed_rows(dense(values), self.moments.mean, self.moments.covariance)
+
+    def units_of(self, rows: Any) -> NumberedUnits | None:
+        """Whose rows these are; None if every row is a unit by itself."""
+        return None if self.units is None else NumberedUnits(self.units[rows])
 
     def by_unit(self, rows: Codes, figures: Array) -> tuple[Codes, Array, Array]:
         """Groups, weights and mean figures, (m, n), of the units that these rows belong to.
@@ -162,7 +218,7 @@ class People(Folds):
         inside[rows] = 0
         values, _ = self._entering(before, np.flatnonzero(inside == NEVER))
         fit_to, judge = self.moments_of(values, inside)._split(0)
-        return Pair(fit_to, judge, rows, _safe_indexing(values, rows))
+        return Pair(fit_to, judge, rows, safe_indexing(values, rows))
 
     def _entering(self, before: Pipeline, fitted_to: Codes) -> tuple[Any, list[str] | None]:
         """All rows after the first steps, which are fitted to some rows, and the column names."""
@@ -170,7 +226,7 @@ class People(Folds):
         takes = any(has_fit_parameter(step, "sensitive_features") for step in flattened(before))
         groups = {"sensitive_features": self.groups[fitted_to]} if takes else {}
         with config_context(enable_metadata_routing=takes):  # so that the step gets the groups
-            fitted = clone(before).fit(_safe_indexing(self.X, fitted_to), target, **groups)
+            fitted = clone(before).fit(safe_indexing(self.X, fitted_to), target, **groups)
         try:
             values = fitted.transform(self.X)
         except ValueError as error:
@@ -202,7 +258,7 @@ def folds_of_stream(opened: Input, rule: FoldRule, fitted: FittedMap | None = No
     else:
         moments = fitted.moments(opened, "audit_model", rule)._divided(fitted.map.units)
     checks.refuse_continuous(moments.groups, moments.counts)
-    checks.check_several_groups(moments.groups.tolist(), int(moments.counts.sum()))
+    checks.check_several_groups(moments.groups.tolist(), moments.n_rows)
     found = Folds(moments, moments.feature_names)
     found.group_columns = _column_names(opened.sensitive_features)
     return found
@@ -236,8 +292,13 @@ def _kept(given: Input, pos_label: Any, raw: bool) -> Kept:
         names = table.feature_names
         X = X.tocsr() if hasattr(X, "tocsr") else dense(X)
     n = X.shape[0] if hasattr(X, "shape") else len(X)
-    codes, known, _ = labels.encode_groups(groups, n)
-    checks.refuse_continuous(known, np.bincount(codes))
+    coded = labels.encode_groups(groups, n)
+    codes, known, margins = coded
+    if given.crossing or not margins:
+        margins = {}
+        checks.refuse_continuous(known, np.bincount(codes))
+    else:
+        labels.refuse_unlike_groups(groups, coded, 1, given.crossing)
     if table is not None and table.feature_names is not None:
         labels.warn_of_group_columns(table, groups)
     weights = checks.check_sample_weight(given.sample_weight, n)
@@ -248,10 +309,9 @@ def _kept(given: Input, pos_label: Any, raw: bool) -> Kept:
     present, own_codes = np.unique(codes[kept], return_inverse=True)
     checks.check_several_groups(known[present].tolist(), len(kept))
     return Kept(
-        X=X if len(kept) == n else _safe_indexing(X, kept),
+        X=X if len(kept) == n else safe_indexing(X, kept),
         n_left_out=n - len(kept),
         positions=kept,
-        known=known,
         groups=known[codes[kept]],
         codes=own_codes,
         n_groups=len(present),
@@ -260,6 +320,8 @@ def _kept(given: Input, pos_label: Any, raw: bool) -> Kept:
         classes=None if classes is None else classes[kept],
         pos_label=pos_label,
         feature_names=names,
+        margins=margins,
+        may_miss=given.may_miss,
     )
 
 

@@ -30,7 +30,6 @@ from fairpca._audit.setup import LEAST, Setup
 from fairpca._cv.held_out import Totals, spread
 from fairpca._linear_map import LinearMap
 from fairpca._moments.group_moments import GroupMoments
-from fairpca._moments.pair_sums import PairSums
 from fairpca._typing import Array, Codes, Mask
 
 _HALF = 0.5  # A reading that shows less than this share of a gap may overturn it.
@@ -154,7 +153,10 @@ class _Context:
     def codes(self) -> list[Code]:
         """The values that may be codes."""
         if self._codes is None:
-            self._codes = list(possible_codes(self.X))
+            n_copies = self.people.n_copies
+            once = self.X[: len(self.X) // n_copies]
+            found = possible_codes(once)
+            self._codes = [code._replace(rows=np.tile(code.rows, n_copies)) for code in found]
         return self._codes
 
     def without(self, codes: Sequence[Code]) -> _Gaps:
@@ -181,18 +183,17 @@ class _Context:
         """The gaps of other values of the same rows."""
         people = self.people
         moments = people.moments_of(X, people.fold_of_rows, may_miss=True)
-        seen = moments._keep()._group_sums()
         errors = np.full(len(X), np.nan)
         distances = np.full(len(X), np.nan)
         for fold in moments._folds():
             fit_to, _ = moments._split(fold)
             rows = np.flatnonzero(people.fold_of_rows == fold)
             own = usual(fit_to)
-            if isinstance(seen, PairSums):
-                both = available_errors(own, X[rows], people.codes[rows], seen)
+            if moments.observed is None:
+                errors[rows], distances[rows] = own.errors(X[rows])
             else:
-                both = own.errors(X[rows])
-            errors[rows], distances[rows] = both
+                both = own.errors_observed(X[rows], people.codes[rows], moments.observed)
+                errors[rows], distances[rows] = both
         rows = self.crossed.rows
         return self.gaps(errors[rows], distances[rows], self.setup.by_share)
 
@@ -227,7 +228,7 @@ def _of_codes(context: _Context, label: Any, codes: Sequence[Code]) -> GapReadin
         context.without(codes),
         columns=tuple(dict.fromkeys(names[code.column] for code in codes)),
         values=tuple(dict.fromkeys(code.value for code in codes)),
-        n_rows=int(np.any([code.rows for code in codes], axis=0).sum()),
+        n_rows=int(np.any([code.rows for code in codes], axis=0).sum()) // context.people.n_copies,
     )
 
 
@@ -235,11 +236,12 @@ def _without_restating(context: _Context, label: Any) -> GapReading:
     people = context.people
     g = context.setup.folds.labels.index(label)
     rows = np.flatnonzero((people.codes == g) | context.setup.others[g][people.codes])
-    X = context.X
-    columns = restating_columns(X[rows], people.codes[rows] == g, people.fold_of_rows[rows])
+    n_columns = context.X.shape[1]
+    X = np.asarray(people.filled(rows), np.float64)
+    columns = restating_columns(X, people.codes[rows] == g, people.fold_of_rows[rows])
     if not columns:
         raise _Untried("the group cannot be read from the columns")
-    if len(columns) > X.shape[1] // 2:
+    if len(columns) > n_columns // 2:
         raise _Untried("too many columns tell the group")
     names = tuple(people.feature_names[column] for column in columns)
     gaps = context.without_columns(columns)
@@ -250,6 +252,8 @@ def _by_medians(context: _Context, label: Any) -> GapReading:
     """Medians of units. Their errors are found by resampling: a median is no sum."""
     crossed = context.crossed
     setup = context.setup
+    if context.people.observed is not None:
+        raise _Untried("values are missing")
     g = setup.folds.labels.index(label)
     codes, weights, (errors,) = context.people.by_unit(crossed.rows, crossed.errors[:1])
     order = np.argsort(errors, kind="stable")
@@ -300,7 +304,7 @@ NAMES = tuple(_READERS)
 def possible_codes(X: Array) -> Iterator[Code]:
     """Values at an end of a column that several rows share, far from all other values."""
     for column, x in enumerate(X.T):
-        values, counts = np.unique(x, return_counts=True)
+        values, counts = np.unique(x[np.isfinite(x)], return_counts=True)
         for value in _codes_among(values, counts):
             yield Code(column, value, x == value)
 
@@ -332,29 +336,6 @@ def _codes_at_top(values: Array, counts: Codes, most: float) -> int:
         if space >= _FAR * (others[-1] - others[0]) and space > _SPACES * usual:
             return n
     return 0
-
-
-def available_errors(own: LinearMap, X: Array, codes: Codes, seen: PairSums) -> tuple[Array, Array]:
-    """Squared errors and distances of rows with missing values, right on average.
-
-    Each is a sum over the pairs of values that a row has; a pair counts more, the more seldom the
-    rows of the group have both.
-    """
-    inner = own.in_units()
-    from_mean = (X - own.mean) / own.units
-    Z = np.where(np.isnan(from_mean), 0.0, from_mean)
-    d = X.shape[1]
-    left = np.eye(d) - inner.encode @ inner.decode
-    quadratic = left @ left.T
-    errors = np.zeros(len(X))
-    distances = np.zeros(len(X))
-    for g in np.unique(codes).tolist():
-        rows = codes == g
-        observed = seen.pairs[g] / seen.weights[g]
-        weight = np.divide(1.0, observed, out=np.zeros((d, d)), where=observed > 0)
-        errors[rows] = np.einsum("ij,ij->i", Z[rows] @ (quadratic * weight), Z[rows])
-        distances[rows] = (Z[rows] ** 2) @ np.diag(weight)
-    return errors, distances
 
 
 # -- columns that restate the group ----------------------------------------------------------------

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from fairpca._audit.verdict import Thresholds, Verdict
 from fairpca._typing import Array, Codes
-from fairpca.metrics import Estimate, Outcomes, Probe
+from fairpca.metrics import Estimate, Outcomes, Probe, Selection
 from fairpca.path import TradeoffPath
 
 
@@ -79,13 +79,14 @@ class GroupResult:
     compared: bool  # False if ``small_groups`` set the group aside in the fit
     baseline: GroupFigures
     alternative: GroupFigures
-    change: Interval | None = None  # R_g(alternative) / R_g(baseline) - 1, if judged
-    change_estimate: float = float("nan")  # the bare figure, for every group
-    above_worst: Interval | None = None  # R_g(alternative) over the worst judged baseline, minus 1
+    # R_g(alternative) / R_g(baseline) - 1; its ends are NaN unless the group is judged.
+    change: Interval
     better_off: float | None = None  # share of people whose error the alternative lowers
     detectable_gap: float | None = None  # the gap that these rows show in 80 % of cases
     # The gap by the reading of the audit; each end is one-sided and holds for this group alone.
     bounds: Interval | None = None
+    p_worse: float | None = None  # of a group of ten units or more that is too small to be judged
+    share_missing: float = 0.0  # of the group's values
 
 
 class Overall(NamedTuple):
@@ -109,6 +110,14 @@ class DecidingColumn:
     decides: bool  # whether its scale and much of the error of a judged group depend on these rows
     group: Any = None  # the group much of whose error they make up, if there is one
     share_of_error: float = 0.0  # share of that group's error
+
+
+class Gain(NamedTuple):
+    """What the alternative does for the group described worst, and to the largest error."""
+
+    group: Any  # the group with the largest held-out error, of those that the fit compares
+    t: float  # what it gains, in corrected standard errors; above 1.2 it is reliable
+    largest: Interval  # the largest error of a group over that under PCA, minus 1
 
 
 class GapReading(NamedTuple):
@@ -221,7 +230,25 @@ class Provenance:
     # Parameters that all steps between PCA and the fair version share, unless at their defaults.
     shared: Mapping[str, Any] = field(default_factory=dict)
     n_units: int | None = None  # people, or what else the rows belong to; None: every row is one
+    crossing: bool = True  # False: groups of several attributes, which overlap
     not_computed: Sequence[str] = ()  # figures that need rows, where moments were all there is
+    n_complete: int | None = None  # rows without missing values; None: all are
+
+
+@dataclass(frozen=True)
+class Subgroup:
+    """The subgroup whose error is worst."""
+
+    conditions: tuple[str, ...]  # such as ("sex = f", "age above 46")
+    columns: tuple[str, ...]
+    n: int  # units with a row inside
+    share: float  # their share of all units
+    error: float  # mean error of its units
+    gap: float  # how much larger that is than the mean error of all others
+    p: float  # how often chance alone finds one as bad
+    honest_gap: Interval | None  # of what half of the units show, in the other half
+    n_searched: int  # how many subgroups were looked at
+    by_feature: bool  # whether a feature describes it: extreme values are hard to describe
 
 
 @dataclass(frozen=True, repr=False)
@@ -236,7 +263,9 @@ class _Result:
     left_out: Sequence[LeftOut]
     provenance: Provenance
     leakage: Leakage | None  # None unless two groups are judged
+    selected: Selection | None  # who has the positive outcome in the data; None without y
     outcomes: Sequence[Outcomes] | None  # for the scores, PCA's and all features; None without y
+    subgroup: Subgroup | None  # the worst one that ``subgroups`` describe
 
     @property
     def n_components(self) -> int:
@@ -289,6 +318,7 @@ class Audit(_Result):
     Errors and gaps are those of held-out rows, except in ``fit``, ``kept`` and ``path`` itself.
     """
 
+    gain: Gain
     fit: Fit
     ranks: RankCurve
     # At this rank, with held-out figures if there is a gap and a step to choose; None for columns.

@@ -75,15 +75,16 @@ def taken_apart(estimator: Any) -> tuple[Pipeline | None, Any]:
 def alternative_to(step: Any, folds: Folds) -> Judged:
     """The fair version: the estimator that was passed, or the recommended one."""
     n_folds = folds.moments.n_folds
+    how: dict[str, Any] = {"cv": n_folds, "crossing": not folds.moments.attributes}
     if isinstance(step, Judged):
-        chosen: Judged = clone(step)
-        return chosen.set_params(cv=n_folds) if isinstance(chosen, FairPCACV) else chosen
+        chosen: Judged = _with_known(step, **how)
+        return chosen
     rank: Any = 0.7 if step is None else step.n_components
-    if step is not None and isinstance(folds, People):
+    if step is not None and isinstance(folds, People) and not isinstance(rank, Integral):
         rank = int(clone(step).fit(dense(folds.values)).n_components_)
     elif step is not None and not isinstance(rank, Integral):
         raise ValueError("moments need PCA with a number of components, for example PCA(3).")
-    return for_sizes(FairPCACV(rank, cv=n_folds, standardize=step is None), folds.moments.n_units)
+    return for_sizes(FairPCACV(rank, standardize=step is None, **how), folds.moments.n_units)
 
 
 def for_sizes(fair: FairPCACV, sizes: NDArray[np.int64]) -> FairPCA:
@@ -104,7 +105,7 @@ def for_part_of_rows(estimator: Judged, fair: Any, n_judged: int) -> Any:
     rank = n_kept(fair)
     if not isinstance(fair, FairPCACV):
         return _with_known(estimator, n_components=rank, min_group_size=1)
-    how: dict[str, Any] = {"standardize": fair.standardize, "relative_errors": fair.relative_errors}
+    how = {name: getattr(fair, name) for name in ("standardize", "relative_errors", "missing")}
     # Keep the weight that folds chose for two groups: fewer rows might choose PCA.
     if n_judged == 2 and np.isfinite(fair.alpha_):
         return FairPCA(rank, alpha=fair.alpha_, **how)
@@ -223,12 +224,14 @@ class _AtStops:
 def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> LinearMap:
     """Plain PCA of all rows, with fewer components if there are too few rows."""
     sums = moments._group_sums()
-    sums = sums.take(np.flatnonzero(sums.rows).tolist())
+    if not sums.rows.all():
+        sums = sums.take(np.flatnonzero(sums.rows).tolist())
     mean = sums.mean
     scale = np.ones(len(mean))
     if standardize:
         scale = scale_of(np.add(*sums.variances()), mean)
-    operand = sums.divided(scale).operand("overall", None)
+        sums = sums.divided(scale)
+    operand = sums.operand("overall", None)
     rank = int(min(rank, operand.n_features, sums.rows.sum()))
     C = np.tensordot(operand.shares, operand.compact.dense_matrices, axes=1)
     with single_threaded_blas():

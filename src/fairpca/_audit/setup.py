@@ -20,19 +20,30 @@ class Setup:
     """Which groups are compared with which others, and how.
 
     ``by_share`` judges shares of each group's own variation. ``set_aside`` lists groups that the
-    fit did not compare. ``own`` holds the fields of the provenance that the folds do not know.
+    fit did not compare. Columns in ``described_by`` may describe subgroups. ``own`` holds the
+    fields of the provenance that the folds do not know.
     """
 
-    def __init__(self, folds: Folds, by_share: bool, set_aside: Sequence[Any], **own: Any) -> None:
+    def __init__(
+        self,
+        folds: Folds,
+        by_share: bool,
+        set_aside: Sequence[Any],
+        described_by: Any = None,
+        **own: Any,
+    ) -> None:
         self.folds = folds
         self.by_share = by_share
         self.set_aside = set_aside
+        self.described_by = described_by
         self.people = folds if isinstance(folds, People) else None
-        rows = folds.moments.counts
         sizes = folds.moments.n_units
+        partitions = folds.moments.partitions
         self.origin = Provenance(
-            n_rows=int(rows.sum()),
-            n_units=int(sizes.sum()) if folds.moments.has_units else None,
+            n_rows=folds.moments.n_rows,
+            n_units=int(sizes[partitions[0]].sum()) if folds.moments.has_units else None,
+            crossing=not folds.moments.attributes,
+            n_complete=_n_complete(self.people),
             fitted_here=own["n_folds"] > 0,
             feature_names=folds.feature_names,
             group_columns=folds.group_columns,
@@ -42,12 +53,14 @@ class Setup:
         thresholds = self.origin.thresholds
         self.level = thresholds.level
         self.seed = self.origin.random_state
-        self.others = _others(folds.labels, self.origin.reference)
+        self.others = _others(folds.labels, partitions, self.origin.reference)
         # A group is judged if it has enough units and the others have enough too.
         least = max(thresholds.judge_from, _NEVER_BELOW)
         enough = sizes >= least
         others_enough = self.others @ sizes >= least
         self.judged = np.asarray(enough & others_enough)
+        #: Groups without an interval that can be compared nevertheless.
+        self.too_small = np.asarray((sizes >= _NEVER_BELOW) & ~enough & others_enough)
         self.n_judged = max(int(self.judged.sum()), 1)
         # Two groups are one comparison, seen from both sides.
         self.n_gaps = 1 if len(folds.labels) == 2 else self.n_judged
@@ -59,9 +72,21 @@ class Setup:
         return np.asarray(totals.group_errors / np.maximum(rest, LEAST))
 
 
-def _others(labels: Sequence[Any], reference: Any) -> Mask:
-    """Whom each group is compared with, a mask of shape (k, k)."""
-    others: Mask = ~np.eye(len(labels), dtype=bool)
+def _n_complete(people: People | None) -> int | None:
+    if people is None or people.observed is None:
+        return None
+    return int(people.looked_at.sum())
+
+
+def _others(labels: Sequence[Any], partitions: Sequence[Mask], reference: Any) -> Mask:
+    """Whom each group is compared with, a mask of shape (k, k).
+
+    Each of the partitions holds the groups of one attribute, which are compared with each other.
+    """
+    others = np.zeros((len(labels), len(labels)), bool)
+    for members in partitions:
+        others[np.ix_(members, members)] = True
+    np.fill_diagonal(others, False)
     if reference is None:
         return others
     is_reference = np.array([label == reference for label in labels])
@@ -70,5 +95,6 @@ def _others(labels: Sequence[Any], reference: Any) -> Mask:
             f"the reference {reference!r} is none of the groups; pass one of "
             f"{', '.join(map(repr, labels))}."
         )
-    others[~is_reference] = is_reference  # the reference itself is compared with all others
+    beside = others[is_reference][0]  # the reference itself is compared with all these
+    others[beside] = is_reference
     return others

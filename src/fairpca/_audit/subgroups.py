@@ -15,7 +15,6 @@ no condition on this column.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations
 from math import exp, hypot
 from typing import Any, NamedTuple
@@ -26,7 +25,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import ndtri
 
-from fairpca._audit.record import Interval
+from fairpca._audit.crossed import Crossed
+from fairpca._audit.record import Interval, Subgroup
+from fairpca._audit.setup import Setup
+from fairpca._input.checks import refuse_unknown_columns
+from fairpca._input.device import is_dask
+from fairpca._input.stream import is_stream
+from fairpca._moments.group_moments import GroupMoments
 from fairpca._typing import Array, Mask
 
 _MOST_VALUES = 12  # numbers with more values than this are cut at their quartiles
@@ -34,22 +39,6 @@ _LEAST_UNITS = 30
 _LEAST_SHARE = 0.02
 _DEALS = 200
 _AT_A_TIME = 512  # subgroups whose rows are held in memory together
-
-
-@dataclass(frozen=True)
-class Subgroup:
-    """The subgroup whose error is worst."""
-
-    conditions: tuple[str, ...]  # such as ("sex = f", "age above 46")
-    columns: tuple[str, ...]
-    n: int  # units with a row inside
-    share: float  # their share of all units
-    error: float  # mean error of its units
-    gap: float  # how much larger that is than the mean error of all others
-    p: float  # how often chance alone finds one as bad
-    honest_gap: Interval | None  # of what half of the units show, in the other half
-    n_searched: int  # how many subgroups were looked at
-    by_feature: bool  # whether a feature describes it: extreme values are hard to describe
 
 
 class _Condition(NamedTuple):
@@ -86,6 +75,56 @@ class _Units:
         means = (self._add_up @ members) / np.where(within > 0, within, 1)
         weights = np.where(within > 0, self.total[:, np.newaxis], 0).astype(np.float32)
         return np.asarray(weights), np.asarray(means)
+
+
+def columns_to_search(subgroups: Any, X: Any) -> nw.DataFrame[Any] | None:
+    """The columns that may describe subgroups: a data frame, or columns of X by name."""
+    if subgroups is None:
+        return None
+    if isinstance(X, GroupMoments) or is_stream(X) or is_dask(X):
+        raise ValueError(
+            "subgroups are looked for among rows in memory; pass X as an array or a data frame."
+        )
+    table = nw.from_native(X, eager_only=True, pass_through=True)
+    names = [subgroups] if isinstance(subgroups, str) else subgroups
+    if isinstance(names, list | tuple):
+        if not isinstance(table, nw.DataFrame):
+            raise TypeError(
+                f"subgroups={subgroups!r} are names, but X ({type(X).__name__}) is no data frame; "
+                "pass a data frame of the columns that may describe a subgroup."
+            )
+        refuse_unknown_columns(names, table.columns)
+        return table.select(names)
+    columns = nw.from_native(subgroups, eager_only=True, pass_through=True)
+    if not isinstance(columns, nw.DataFrame):
+        raise TypeError(
+            f"subgroups must be a data frame or names of columns of X, not "
+            f"{type(subgroups).__name__}; pass for example people[['sex', 'age']]."
+        )
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if len(columns) != n_rows:
+        raise ValueError(
+            f"subgroups has {len(columns)} rows but X has {n_rows}; pass one row for each of X."
+        )
+    return columns
+
+
+def worst_subgroup(setup: Setup, crossed: Crossed) -> Subgroup | None:
+    """The subgroup whose held-out error under the judged choice is worst, if one is wanted."""
+    people = setup.people
+    columns = setup.described_by
+    if columns is None or people is None:
+        return None
+    rows = crossed.rows
+    return find_worst_subgroup(
+        crossed.errors[0],
+        columns[people.positions[rows].tolist()],
+        None if people.units is None else people.units[rows],
+        people.weights[rows],
+        tuple(people.feature_names),
+        setup.level,
+        setup.seed,
+    )
 
 
 def find_worst_subgroup(

@@ -7,14 +7,19 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fairpca._cv.held_out import RELIABLE
+
 if TYPE_CHECKING:
-    from fairpca._audit.record import DecidingColumn, GapReading, GroupResult, Interval
+    from fairpca._audit.record import DecidingColumn, Gain, GapReading, GroupResult, Interval
 
 
 class Case(Enum):
     """The cases of the verdict."""
 
     NO_GAP = "no gap beyond chance"
+    HELPS_ANYWAY = (
+        "no gap beyond chance, but a fair version reliably helps the group described worst"
+    )
     REMEDY = "a gap, and a remedy that reliably helps"
     NO_REMEDY = "a gap, and no reliable remedy"
     GAP = "a gap"  # for a fitted model no remedy is tried
@@ -38,8 +43,7 @@ class Remedy(Enum):
     HELPS = "reliably helps"
     IS_PCA = "is PCA itself"
     NOT_RELIABLE = "its gain can be chance, or there is none"
-    HARMS_ANOTHER = "reliably puts another group above the worst error under PCA"
-    WIDENS = "leaves a larger gap"
+    RAISES_LARGEST = "reliably raises the largest error of a group"
     NOT_TRIED = "not tried"
 
 
@@ -83,10 +87,11 @@ class Verdict:
     # Groups whose gap is shown, but overturned by a reading; they are not among ``worse``.
     depending: Sequence[Any] = ()
     better: Sequence[Any] = ()  # judged groups reliably better off
-    remedy: Remedy = Remedy.NOT_TRIED  # not recommended without a gap, even if it helps
+    # Groups too small for an interval that are worse off beyond chance, by a permutation test.
+    small_worse: Sequence[Any] = ()
+    remedy: Remedy = Remedy.NOT_TRIED
     gainers: Sequence[Any] = ()  # judged groups whose error the alternative reliably lowers
     payers: Sequence[Any] = ()  # judged groups whose error it reliably raises
-    harmed: Sequence[Any] = ()  # judged groups that it reliably puts above the worst PCA error
     unjudged_payers: Sequence[Any] = ()  # other groups whose estimated error it raises
     # Whether errors and shares name the same group as worst off; None if one is not conclusive.
     readings_agree: bool | None = None
@@ -100,19 +105,17 @@ class Facts:
 
     thresholds: Thresholds
     gaps: Mapping[Any, Interval]  # of judged groups, by the reading of the audit
-    left: Mapping[Any, Interval]  # those that the alternative leaves
     worst: Any  # the judged group of the headline
     worse: Sequence[Any]  # judged groups reliably worse off by every reading, worst first
     depending: Sequence[Any]  # those whose gap a reading overturns
     better: Sequence[Any]
-    gainers: Sequence[Any]
-    harmed: Sequence[Any]
+    small_worse: Sequence[Any]
+    gain: Gain | None
     reference: Any
     nothing_compressed: bool
     one_value_decides: bool
     outside: float
     is_pca: bool
-    remedy_tried: bool
     remedy: Remedy = Remedy.NOT_TRIED
 
     @property
@@ -121,18 +124,23 @@ class Facts:
         return min(self.gaps, key=lambda label: self.gaps[label].high)
 
     @property
+    def gains_reliably(self) -> bool:
+        """Whether the group described worst gains, by the statistic of FairPCACV."""
+        return self.gain is not None and self.gain.t > RELIABLE
+
+    @property
+    def raises_largest(self) -> bool:
+        """Whether the largest error of a group reliably rises."""
+        return self.gain is not None and self.gain.largest.low > 0
+
+    @property
     def others_are_worse_off_together(self) -> bool:
         """Whether all that is reliable is that a group is far ahead of the others together."""
-        if self.worse or self.depending or not self.better or self.reference is not None:
+        known = self.worse or self.depending or self.small_worse
+        if known or not self.better or self.reference is not None:
             return False
         ahead = (1 + self.gaps[self.best].value) * (1 + self.thresholds.small_gap)
         return ahead < 1  # the gap of the others is not small
-
-    @property
-    def widens(self) -> bool:
-        """Whether the alternative leaves a larger gap than the worst there was."""
-        before = self.gaps[self.worst].value
-        return any(gap.direction > 0 and gap.value > before for gap in self.left.values())
 
 
 class Rule(NamedTuple):
@@ -144,11 +152,10 @@ class Rule(NamedTuple):
 
 #: What the alternative does; the first rule that applies.
 REMEDIES = (
-    Rule(lambda facts: not facts.remedy_tried, Remedy.NOT_TRIED),
+    Rule(lambda facts: facts.gain is None, Remedy.NOT_TRIED),
     Rule(lambda facts: facts.is_pca, Remedy.IS_PCA),
-    Rule(lambda facts: facts.worst not in facts.gainers, Remedy.NOT_RELIABLE),
-    Rule(lambda facts: bool(facts.harmed), Remedy.HARMS_ANOTHER),
-    Rule(lambda facts: facts.widens, Remedy.WIDENS),
+    Rule(lambda facts: not facts.gains_reliably, Remedy.NOT_RELIABLE),
+    Rule(lambda facts: facts.raises_largest, Remedy.RAISES_LARGEST),
     Rule(lambda facts: True, Remedy.HELPS),
 )
 
@@ -164,8 +171,9 @@ REASONS = (
 #: The case where nothing stands in the way; the first rule that applies.
 CASES = (
     Rule(lambda facts: bool(facts.depending) and not facts.worse, Case.DEPENDS),
+    Rule(lambda facts: not facts.worse and facts.remedy is Remedy.HELPS, Case.HELPS_ANYWAY),
     Rule(lambda facts: not facts.worse, Case.NO_GAP),
-    Rule(lambda facts: not facts.remedy_tried, Case.GAP),
+    Rule(lambda facts: facts.gain is None, Case.GAP),
     Rule(lambda facts: facts.remedy is Remedy.HELPS, Case.REMEDY),
     Rule(lambda facts: True, Case.NO_REMEDY),
 )
@@ -187,12 +195,15 @@ def decide(
     nothing_compressed: bool = False,  # all errors are rounding
     by_share: bool = False,  # judge shares of each group's own variation
     is_pca: bool = False,  # the alternative is plain PCA
-    remedy_tried: bool = True,  # False for a fitted model
+    gain: Gain | None = None,  # None for a fitted model
     reference: Any = None,  # the group that all others are compared with
     outside: float | None = None,  # share of the rows unlike those that a model was fitted to
 ) -> Verdict:
     """The verdict from the figures of the groups."""
-    changes = _changes(groups, thresholds) if remedy_tried else {}
+    small_worse = _small_worse(groups, thresholds)
+    changes: dict[str, Any] = {"small_worse": small_worse}
+    if gain is not None:
+        changes |= _changes(groups, thresholds)
     gaps = gaps_of(groups, by_share)
     shown = shown_in(gaps)
     overturned = {reading.group for reading in readings if reading.overturns}
@@ -201,19 +212,17 @@ def decide(
     facts = Facts(
         thresholds=thresholds,
         gaps=gaps,
-        left=gaps_of(groups, by_share, after=True),
         worst=headline(named, reference) if gaps else None,
         worse=worse,
         depending=[label for label in shown if label in overturned],
         better=[label for label, gap in gaps.items() if gap.direction < 0],
-        gainers=changes.get("gainers", ()),
-        harmed=changes.get("harmed", ()),
+        small_worse=small_worse,
+        gain=gain,
         reference=reference,
         nothing_compressed=nothing_compressed,
         one_value_decides=any(column.decides for column in columns),
         outside=outside or 0.0,
         is_pca=is_pca,
-        remedy_tried=remedy_tried,
     )
     reason = _first(REASONS, facts)
     if reason is not None:
@@ -256,16 +265,21 @@ def _cannot_judge(reason: Reason, facts: Facts, by_share: bool, changes: dict[st
     )
 
 
+def _small_worse(groups: Sequence[GroupResult], thresholds: Thresholds) -> list[Any]:
+    """Groups without an interval that are worse off; one-sided, for all of them at once."""
+    tested = {row.label: row.p_worse for row in groups if row.p_worse is not None}
+    limit = (1 - thresholds.level) / 2 / max(len(tested), 1)
+    return [label for label, p in tested.items() if p <= limit]
+
+
 def _changes(groups: Sequence[GroupResult], thresholds: Thresholds) -> dict[str, Any]:
     """Which groups gain and lose under the alternative."""
-    directions = {row.label: row.change.direction for row in groups if row.judged and row.change}
-    above = {r.label: r.above_worst.direction for r in groups if r.judged and r.above_worst}
+    directions = {row.label: row.change.direction for row in groups if row.judged}
     others = [row for row in groups if not row.judged]
     return {
         "gainers": [label for label, direction in directions.items() if direction < 0],
         "payers": [label for label, direction in directions.items() if direction > 0],
-        "harmed": [label for label, direction in above.items() if direction > 0],
-        "unjudged_payers": [r.label for r in others if r.change_estimate > thresholds.paying],
+        "unjudged_payers": [r.label for r in others if r.change.value > thresholds.paying],
     }
 
 

@@ -15,13 +15,12 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Generic, Never, Self, TypeVar, get_args
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairpca._estimators.advice import warn_of_data, warn_of_result
-from fairpca._estimators.fitted import GroupRecord
 from fairpca._estimators.projection import Projection
+from fairpca._estimators.transformer import Transformer
 from fairpca._input.checks import (
     check_several_groups,
     check_two_groups,
@@ -43,7 +42,7 @@ from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups, SmallGroups, settle_small_groups
 from fairpca._moments.tolerances import TINY, varying_groups
 from fairpca._problems.solution import Solution, disparity
-from fairpca._sklearn import Interval, RealNotInt, StrOptions
+from fairpca._sklearn import BaseEstimator, Interval, RealNotInt, StrOptions
 from fairpca._solvers import solve
 from fairpca._solvers.rank import solve_fewest_components
 from fairpca._typing import Array
@@ -80,7 +79,7 @@ class SeveralAttributes:
     crossing: bool = True
 
 
-class GroupEstimator(BaseEstimator, GroupRecord, Generic[Result]):  # type: ignore[misc]
+class GroupEstimator(Transformer, BaseEstimator, Generic[Result]):
     """Base of all estimators, which fit to the moments of groups.
 
     A subclass defines how the result is found (``_solve``) and which fitted attributes follow

@@ -6,18 +6,16 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_array
 
 from fairpca._estimators.base import AnyGroups, AvailableCases, GroupEstimator
 from fairpca._estimators.fitted import ColumnsRecord
-from fairpca._estimators.transformer import Transformer
 from fairpca._input.rows import refuse_no_table, refusing_overflow
 from fairpca._input.stream import is_stream, map_stream, without_named
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.problems import WorstOffProblem
 from fairpca._problems.status import Status
-from fairpca._sklearn import Interval
+from fairpca._sklearn import Interval, SelectorMixin
 from fairpca._solvers import solve
 from fairpca._solvers.columns import ColumnChoice, ColumnSearch
 from fairpca._typing import Array, Mask
@@ -27,12 +25,7 @@ _Choices = tuple[ColumnChoice, ColumnChoice, float]  # the fair one, the usual o
 
 @dataclass(eq=False, repr=False)
 class FairColumns(
-    Transformer,
-    SelectorMixin,  # type: ignore[misc]
-    AvailableCases,
-    AnyGroups,
-    GroupEstimator[_Choices],
-    ColumnsRecord,
+    SelectorMixin, AvailableCases, AnyGroups, GroupEstimator[_Choices], ColumnsRecord
 ):
     r"""Keep the r columns from which the worst-described group is rebuilt best.
 

@@ -5,24 +5,22 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import OneToOneFeatureMixin
 
 from fairpca._estimators.base import AnyGroups, GroupEstimator, Targeted
 from fairpca._estimators.fitted import EraserRecord
-from fairpca._estimators.transformer import Transformer
 from fairpca._input.rows import refusing_overflow
 from fairpca._input.stream import is_stream, map_stream, without_named
 from fairpca._moments.group_differences import Notion, mean_differences, spanned, strata_of
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.tolerances import EPS, TINY
-from fairpca._sklearn import Interval
+from fairpca._sklearn import Interval, OneToOneFeatureMixin
 from fairpca._typing import Array
 
 _Erasure = tuple[Array, Array, Array]  # detectors, corrections and differences of the means
 
 
 @dataclass(eq=False, repr=False)
-class GroupEraser(OneToOneFeatureMixin, Transformer, AnyGroups, Targeted[_Erasure], EraserRecord):  # type: ignore[misc]
+class GroupEraser(OneToOneFeatureMixin, AnyGroups, Targeted[_Erasure], EraserRecord):
     r"""Change the data as little as possible, so that no linear model can tell the groups apart.
 
     With C the covariance of all rows, :math:`W = C^{-1/2}` and P the projector onto the whitened

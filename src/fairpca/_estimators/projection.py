@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -27,10 +26,11 @@ from fairpca._input.rows import (
 from fairpca._input.stream import is_stream, map_stream, without_named
 from fairpca._linear_map import no_variance, projection_map
 from fairpca._moments.tolerances import EPS
+from fairpca._sklearn import ClassNamePrefixFeaturesOutMixin, with_solver
 from fairpca._typing import Array
 
 
-class Projection(ClassNamePrefixFeaturesOutMixin, Transformer, ProjectionRecord):  # type: ignore[misc]
+class Projection(ClassNamePrefixFeaturesOutMixin, Transformer, ProjectionRecord):
     """Methods that need orthonormal ``components_``, a ``mean_`` and a ``scale_``."""
 
     standardize: bool
@@ -216,13 +216,12 @@ class Projection(ClassNamePrefixFeaturesOutMixin, Transformer, ProjectionRecord)
         fitted = self._ready()
         if fitted.whiten:
             fitted._refuse_scores_without_variance()
-        pca = PCA(n_components=fitted.n_components_, whiten=fitted.whiten)
+        pca = with_solver(PCA(n_components=fitted.n_components_, whiten=fitted.whiten))
         for name in ("n_components_", "n_samples_", "noise_variance_", "n_features_in_"):
             setattr(pca, name, getattr(fitted, name))
         for name in ("components_", "mean_", "explained_variance_", "explained_variance_ratio_"):
             setattr(pca, name, getattr(fitted, name).copy())
         pca.singular_values_ = fitted.singular_values_
-        pca._fit_svd_solver = "full"
         first: PCA | StandardScaler = pca
         if fitted.standardize:
             first = StandardScaler(with_mean=False)  # so that sparse rows stay sparse

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from fairpca._estimators.fitted import GroupRecord
@@ -12,9 +11,10 @@ from fairpca._input.rows import as_rows, refuse_no_table, refuse_non_finite, ref
 from fairpca._input.stream import refuse_stream
 from fairpca._moments.expected_values import completed_rows
 from fairpca._moments.group_moments import Missing
+from fairpca._sklearn import TransformerMixin
 
 
-class Transformer(TransformerMixin, GroupRecord):  # type: ignore[misc]
+class Transformer(TransformerMixin, GroupRecord):
     """Scikit-learn's mixin, which refuses to read a stream twice."""
 
     missing: Missing
@@ -24,6 +24,10 @@ class Transformer(TransformerMixin, GroupRecord):  # type: ignore[misc]
         what = "fit_transform, which pipelines call, needs its rows twice"
         refuse_stream(X, what, "call fit, and then transform with the stream opened again")
         return super().fit_transform(X, y, **fit_params)
+
+    def transform(self, X: Any) -> Any:
+        """What a row becomes; a subclass defines it."""
+        raise NotImplementedError
 
     def _validate(self, X: Any, may_miss: bool = False) -> Any:
         """Rows as numbers; where values may be missing, expected ones stand in for them."""

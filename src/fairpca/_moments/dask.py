@@ -9,8 +9,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
 
 from fairpca._blas import single_threaded_blas
 from fairpca._input.device import is_dask
@@ -18,6 +16,7 @@ from fairpca._input.folds import FoldRule
 from fairpca._input.rows import NumericTarget
 from fairpca._input.stream import Input, as_chosen, open_input
 from fairpca._moments.group_moments import GroupMoments, fan_in, moments_of_rows, naming
+from fairpca._sklearn import num_samples, safe_indexing
 
 try:
     import dask.array as da
@@ -104,12 +103,12 @@ def _cut_like(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
     if isinstance(values, da.Array) and values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if known and (in_memory or (isinstance(values, da.Array) and not np.isnan(values.shape[0]))):
-        if _num_samples(values) != X.shape[0]:
-            fact = f"{name} has {_num_samples(values)} entries but X has {X.shape[0]} rows"
+        if num_samples(values) != X.shape[0]:
+            fact = f"{name} has {num_samples(values)} entries but X has {X.shape[0]} rows"
             raise ValueError(f"{fact}; pass exactly one per row of X.")
         if in_memory:
             edges = np.cumsum([0, *lengths]).tolist()
-            return [_safe_indexing(values, slice(a, b)) for a, b in pairwise(edges)]
+            return [safe_indexing(values, slice(a, b)) for a, b in pairwise(edges)]
         values = values.rechunk({0: lengths, **({1: -1} if values.ndim == 2 else {})})
     blocks = [] if in_memory else _delayed(values)
     if len(blocks) != n_blocks:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ class FewRows(GroupSums):
         """A centred copy of these rows; refuses missing and very large numbers."""
         block: Any = rows.block(0, rows.n_rows)
         F = np.array(block.toarray() if isinstance(rows, SparseRows) else block, np.float64)
-        if not np.abs(F).max() < SAFE_TO_SQUARE:  # true for NaN, too
+        if not max(F.max(), -F.min()) < SAFE_TO_SQUARE:  # true for NaN, too
             refuse_unusable_numbers(rows)
         total = GroupSums.of_nothing(k, rows.n_features)
         w = np.ones(len(F)) if weights is None else weights
@@ -99,24 +100,27 @@ class FewRows(GroupSums):
         n, d = self.factor.shape
         n_bytes = 8.0 * d * (n + len(self.rows))
         refuse_beyond_memory(n_bytes, f"{n} rows of {d} columns", "pass fewer columns.")
-        space = RowSpace(np.vstack([self.factor, self.from_mean]))
-        B = space.coordinates
+        B = self._space.coordinates
         means = means_from(center, B[n:], compared)
         squares = means_from(center, self.from_mean, compared) ** 2
-        M = np.zeros((len(self.rows), len(B), len(B)))
+        M = np.empty((len(self.rows), len(B), len(B)))
         for g, M_g in enumerate(M):
-            own = B[:n][self.codes == g]
-            M_g += own.T @ own / self.weights[g] + np.outer(means[g], means[g])
+            own = np.vstack([B[:n][self.codes == g] / np.sqrt(self.weights[g]), means[g]])
+            np.matmul(own.T, own, out=M_g)
             F_g = self.factor[self.codes == g]
             squares[g] += np.einsum("ij,ij->j", F_g, F_g) / self.weights[g]
         M[all_at_center(squares, self.mean)] = 0.0
-        return RowSpaceOperand(Operand(M, self.shares, compared), space)
+        return RowSpaceOperand(Operand(M, self.shares, compared), self._space)
+
+    @cached_property
+    def _space(self) -> RowSpace:
+        return RowSpace(self.factor, self.from_mean)
 
     def in_row_space(self) -> FewRows:
         """The same rows about the overall mean, in the coordinates of the space that they span."""
         n = len(self.factor)
         origin = (self.weights @ self.shifts + self.sums.sum(axis=0)) / self.weights.sum()
-        B = RowSpace(self._rows_from(origin)).coordinates
+        B = RowSpace(*self._rows_from(origin)).coordinates
         sums = np.sqrt(self.weights)[:, None] * B[n:]
         return replace(self, shifts=np.zeros_like(sums), sums=sums, factor=B[:n])
 
@@ -133,20 +137,20 @@ class FewRows(GroupSums):
 
     def errors(self, bases: Sequence[Array], origin: Array) -> tuple[Array, Array]:
         """Squared errors of projections through a point, as :meth:`Sums.errors`."""
-        rows = self._rows_from(origin)
+        rows = np.concatenate(self._rows_from(origin))
         distances = self._squares(rows)
         return np.array([distances - self._squares(rows @ U) for U in bases]), distances
 
     def lost(self, encode: Array, decode: Array, origin: Array) -> tuple[Array, Array]:
         """Squared errors of rows rebuilt about a point, as :meth:`Sums.lost`."""
-        rows = self._rows_from(origin)
+        rows = np.concatenate(self._rows_from(origin))
         return self._squares(rows - (rows @ encode) @ decode), self._squares(rows)
 
-    def _rows_from(self, origin: Array) -> Array:
+    def _rows_from(self, origin: Array) -> tuple[Array, Array]:
         """Rows whose products about a point are those of all rows: F, and the groups' means."""
         n = np.maximum(self.weights, TINY)[:, None]
         means = np.sqrt(n) * (self.shifts - origin + self.sums / n)
-        return np.vstack([self.factor, np.where(self.weights[:, None] > 0, means, 0.0)])
+        return self.factor, np.where(self.weights[:, None] > 0, means, 0.0)
 
     def _squares(self, rows: Array) -> Array:
         """Squared lengths of such rows, summed by group."""

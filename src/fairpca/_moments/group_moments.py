@@ -368,6 +368,12 @@ class GroupMoments:
             parts.append((self._sums, cells))
         return self._overlapping(parts)
 
+    def of_attributes(self, attributes: Mapping[Label, str]) -> GroupMoments:
+        """The same moments, of groups of these attributes: each row was passed once for each."""
+        known = copy(self)
+        known._attributes = {g: attributes[g] for g in self.groups.tolist() if g in attributes}
+        return known
+
     def _margin_labels(self) -> Labels:
         """The groups of all attributes."""
         labels = {label for own in self._margins.values() for label in own.values()}
@@ -622,6 +628,25 @@ class GroupMoments:
         if isinstance(total, PairSums):
             return total.share_missing
         return np.zeros(len(self.groups))
+
+    @property
+    def observed(self) -> Array | None:
+        """The share of each group's rows that have each pair of columns; None if all have all."""
+        total = self._group_sums()
+        return total.observed if isinstance(total, PairSums) else None
+
+    def completed(self, sums: AnySums, origin: Array) -> AnySums:
+        """What sums of some of these rows would be on average, were they complete."""
+        total = self._group_sums()
+        if isinstance(sums, PairSums) and isinstance(total, PairSums):
+            return sums.completed(origin, total)
+        return sums
+
+    @property
+    def covariance(self) -> Array:
+        """The second moments of all rows about the overall mean."""
+        operand = self.operand()
+        return np.tensordot(operand.shares, operand.dense_matrices, axes=1)
 
     @property
     def clipped_variance(self) -> Array:

@@ -169,7 +169,7 @@ class Complement:
     def inside(self, operand: Operand) -> Operand:
         """The groups within the complement; what lies outside is always lost."""
         if operand.frame is not None:
-            inside = RowSpace(self.reduce(operand.frame.axes).T)
+            inside = RowSpace(np.ascontiguousarray(self.reduce(operand.frame.axes).T))
             B = inside.coordinates
             M = operand.compact.dense_matrices
             return RowSpaceOperand(operand.compact.inside(B.T @ M @ B), inside)

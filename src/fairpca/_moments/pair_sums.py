@@ -118,6 +118,12 @@ class PairSums(GroupSums):
         return np.asarray(self.sums / np.maximum(observed, TINY))
 
     @property
+    def observed(self) -> Array:
+        """The share of each group's rows that have each pair; infinite for a pair never seen."""
+        shares = self.pairs / np.maximum(self.weights, TINY)[:, np.newaxis, np.newaxis]
+        return np.where(shares > 0, shares, np.inf)
+
+    @property
     def share_missing(self) -> Array:
         """The share of the values of each group that are missing."""
         observed = np.einsum("kii->k", self.pairs) / self.sums.shape[1]
@@ -169,8 +175,7 @@ class PairSums(GroupSums):
         A product of two values counts more, the more seldom the rows of its group have both; how
         often they do is read off ``seen``, the sums of all folds. These sums add up over folds.
         """
-        observed = seen.pairs / np.maximum(seen.weights, TINY)[:, np.newaxis, np.newaxis]
-        divisors = np.where(observed > 0, observed, np.inf)
+        divisors = seen.observed
         moved = self.moved(origin)
         sums = np.einsum("kii->ki", moved.firsts / divisors).copy()
         return Sums(self.rows, self.weights, moved.shifts, sums, moved.grams / divisors)

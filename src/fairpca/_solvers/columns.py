@@ -9,11 +9,11 @@ group g are ``M_g = A C_g A'``, and the error is ``R_g(S) = tr M_g``. With ``Q =
 
 so the errors after each possible next column cost O(k d^2) together. Dropping a column i of S loses
 what the others do not tell of it: with ``K = C_SS^-1``, ``u = K_{.i} / K_ii`` and ``b = B_{.i}``
-residuals become ``A x + b u' x``. With ``h_g = A C_g u + (u' C_g u) b / 2`` and ``v = u' C u``,
+residuals become ``A x + b u' x``. With ``h_g = A C_g u + (u' C_g u) b / 2``,
 
-    M_g <- M_g + b h_g' + h_g b',    Q <- Q + v b b',
+    M_g <- M_g + b h_g' + h_g b',
 
-so the errors after each possible exchange cost O(k r d^2), nearly all in products of matrices.
+so the errors after each possible exchange cost O(k r d^2): drop each column in turn, keep another.
 
 All subsets are tried while they are few. Otherwise a search goes forward one column at a time, or
 backward from twice as many, and exchanges columns until that no longer helps. It does so for the
@@ -44,20 +44,27 @@ class ColumnSearch:
         self._unit = np.exp2(np.frexp(operand.traces.max())[1])
         self._C = operand.dense_matrices / self._unit
         self._shares = operand.shares
-        self._compared, self._overall = operand.compared, 0  # 1 to search by the overall error
+        self._compared = operand.compared
+        self._overall = 0  # 1 to search by the overall error
         self._pooled = np.tensordot(self._shares, self._C, axes=1)
         self._noise = MEAN_NOISE * np.diagonal(self._pooled)  # smaller residuals are rounding
 
     @single_threaded_blas()
     def best(self, r: int, try_all: bool) -> list[ColumnChoice]:
         """The best r columns for the largest error, and those for the overall error."""
-        choices, chosen = [], self._try_all(r) if try_all else self._search(r)
+        search = self._try_all if try_all else self._search
+        chosen = search(r)
+        choices = []
         for self._overall in range(2):
             kept = np.sort(chosen[self._overall])
-            order, M = self._forward(r, [], np.delete(np.arange(len(self._noise)), kept).tolist())
+            order, M = self._forward(r, among=kept)
             errors = np.maximum(_errors(M), 0.0) * self._unit
             choices.append((order, errors, self._left(kept)[0].T))
         return choices
+
+    def _value(self, errors: Array) -> Array:
+        """The criterion of the present search."""
+        return self._values(errors)[self._overall]
 
     def _values(self, errors: Array) -> tuple[Array, Array]:
         """Both criteria for errors of shape (..., k); smaller is better."""
@@ -77,15 +84,18 @@ class ColumnSearch:
         """Residual moments of a batch of subsets, of shape (m, k, d, d), with one more column."""
         m = np.arange(len(M))
         column = M[m, :, :, j]
-        own, q = column[m, :, j][..., None], self._shares @ column
+        own = column[m, :, j][..., None]
+        q = self._shares @ column
         c = (q * _inverse(q[m, j], noise)[:, None])[:, None, :]
         half = c[..., :, None] * (column - 0.5 * own * c)[..., None, :]
         return np.asarray(M - half - np.swapaxes(half, -1, -2))
 
     def _try_all(self, r: int) -> list[Codes]:
         """The best of all subsets by each criterion."""
-        least, best, d = [np.inf, np.inf], [np.arange(r)] * 2, len(self._noise)
+        d = len(self._noise)
         root = np.arange(d)[None]
+        least = [np.inf, np.inf]
+        best = [np.arange(r), np.arange(r)]
         for rest, open_, M in self._prefixes(root, np.array([d]), self._C[None], r):
             possible = np.arange(rest.shape[1]) < open_[:, None]
             for which, values in enumerate(self._values(self._errors_with(M, self._noise[rest]))):
@@ -111,8 +121,10 @@ class ColumnSearch:
         j += missing - 1
         step = max(1, (1 << 20) // M[0].size)  # this many subsets stay in cache
         for start in range(0, len(j), step):
-            i, kept = parents[start : start + step], j[start : start + step]
-            m, left = np.arange(len(i)), rest[i]
+            i = parents[start : start + step]
+            kept = j[start : start + step]
+            m = np.arange(len(i))
+            left = rest[i]
             grown = self._keep(M[i], kept, self._noise[left[m, kept]])
             left[m, kept] = left[:, -1]
             grown[m, :, kept] = grown[:, :, -1]
@@ -123,75 +135,83 @@ class ColumnSearch:
         """The best subset by each criterion of all that greedy searches by either end at."""
         ends: list[tuple[Codes, Array]] = []
         for self._overall in range(2):
-            alone = self._values(self._errors_with(self._C, self._noise))[self._overall]
-            starts = [self._forward(r, [first], [])[0] for first in alone.argsort()[:3].tolist()]
-            starts.append(self._backward(self._forward(min(len(alone), 2 * r), [], [])[0], r))
+            alone = self._value(self._errors_with(self._C, self._noise))
+            starts = [self._forward(r, first)[0] for first in alone.argsort()[:3].tolist()]
+            starts.append(self._backward(self._forward(min(len(alone), 2 * r))[0], r))
             ends += map(self._exchanged, starts)
         for self._overall in range(2):
             by_other = min(ends, key=lambda end: self._values(end[1])[1 - self._overall])
             ends.append(self._exchanged(by_other[0]))
         return [min(ends, key=lambda end: self._values(end[1])[i])[0] for i in range(2)]
 
-    def _forward(self, size: int, first: list[int], never: list[int]) -> tuple[Codes, Array]:
+    def _forward(
+        self, size: int, first: int | None = None, among: Codes | None = None
+    ) -> tuple[Codes, Array]:
         """Add the column that helps most, until there are enough; also returns ``M_g``."""
-        columns, M = list[int](), self._C
+        possible = np.full(len(self._noise), among is None)
+        possible[among] = True
+        columns = list[int]()
+        M = self._C
         while len(columns) < size:
-            values = self._values(self._errors_with(M, self._noise))[self._overall]
-            values[[*columns, *never]] = np.inf
-            columns += first[len(columns) : len(columns) + 1] or [int(values.argmin())]
-            M = self._keep(M[None], np.array(columns[-1:]), self._noise[columns[-1:]])[0]
+            values = self._value(self._errors_with(M, self._noise))
+            best = int(np.where(possible, values, np.inf).argmin())
+            if first is not None and not columns:
+                best = first
+            columns.append(best)
+            possible[best] = False
+            M = self._keep(M[None], np.array([best]), self._noise[[best]])[0]
         return np.array(columns), M
 
     def _backward(self, columns: Codes, size: int) -> Codes:
         """Leave out the column that helps least, until few enough are left."""
         while len(columns) > size:
-            B, h, _ = self._dropping(columns)
+            B, h = self._dropping(columns)
             errors = _errors(self._left(columns)[1]) + 2 * (B * h).sum(axis=1).T
-            columns = np.delete(columns, self._values(errors)[self._overall].argmin())
+            columns = np.delete(columns, self._value(errors).argmin())
         return columns
 
     def _exchanged(self, columns: Codes) -> tuple[Codes, Array]:
         """Make the best exchange of one column until none helps; also returns the errors."""
-        M, margin = self._left(columns)[1], MEAN_NOISE * float(_errors(self._C).max())
+        margin = MEAN_NOISE * float(_errors(self._C).max())  # smaller gains are rounding
+        M = self._left(columns)[1]
         while True:
-            values = self._values(self._errors_exchanged(columns, M))[self._overall]
+            values = self._value(self._errors_exchanged(columns, M))
             values[:, columns] = np.inf
             i, j = np.unravel_index(values.argmin(), values.shape)
             changed = np.append(np.delete(columns, i), j)
-            before, M = _errors(M), self._left(changed)[1]
-            now, then = (self._values(errors)[self._overall] for errors in (before, _errors(M)))
-            if then >= now - margin:  # smaller gains are rounding
+            before = _errors(M)
+            M = self._left(changed)[1]
+            if self._value(before) - self._value(_errors(M)) <= margin:
                 return columns, before
             columns = changed
 
     def _left(self, columns: Codes) -> tuple[Array, Array]:
         """B and the ``M_g`` of a subset."""
         inside = np.linalg.pinv(self._pooled[np.ix_(columns, columns)], MEAN_NOISE, hermitian=True)
-        B, own = self._pooled[:, columns] @ inside, self._C.take(columns, axis=2)
+        B = self._pooled[:, columns] @ inside
+        own = self._C.take(columns, axis=2)
         half = (own - 0.5 * B @ own[:, columns]) @ B.T
         return B, self._C - half - np.swapaxes(half, 1, 2)
 
-    def _dropping(self, columns: Codes) -> tuple[Array, Array, Array]:
-        """For each column of a subset: b, h_g and v."""
+    def _dropping(self, columns: Codes) -> tuple[Array, Array]:
+        """For each column of a subset: b, and h_g."""
         K = np.linalg.pinv(self._pooled[np.ix_(columns, columns)], hermitian=True)
-        B, u = self._pooled[:, columns] @ K, K * _inverse(np.diagonal(K), 0.0)
+        B = self._pooled[:, columns] @ K
+        u = K * _inverse(np.diagonal(K), 0.0)
         across = self._C.take(columns, axis=2) @ u
         inside = across[:, columns]
         own = np.einsum("cs,kcs->ks", u, inside)
-        return B, across - B @ inside + 0.5 * own[:, None] * B, self._shares @ own
+        return B, across - B @ inside + 0.5 * own[:, None] * B
 
     def _errors_exchanged(self, columns: Codes, M: Array) -> Array:
         """Errors with each column of a subset exchanged for each of all, of shape (r, d, k)."""
-        (b, h, v), Q = self._dropping(columns), np.tensordot(self._shares, M, axes=1)
-        Qb, norms, along = Q @ b, (b**2).sum(axis=0), (b * h).sum(axis=1)
-        variances = np.diagonal(Q)[:, None] + v * b**2
-        squares = (Q**2).sum(axis=0)[:, None] + v * b * (2 * Qb + v * norms * b)
-        own = np.diagonal(M, axis1=1, axis2=2)[..., None] + 2 * b * h
-        crossed = np.einsum("ij,kij->kj", Q, M)[..., None] + h * Qb + b * (Q @ h)
-        crossed += v * b * (M @ b + norms * h + along[:, None] * b)
-        share = _inverse(variances, 1e4 * self._noise[:, None])  # these sums lose digits
-        gained = share * (2 * crossed - squares * own * share)
-        return np.asarray((_errors(M)[:, None, None] + 2 * along[:, None] - gained).T)
+        noise = 1e4 * self._noise  # what is dropped leaves fewer digits
+        B, h = self._dropping(columns)
+        errors = []
+        for i in range(len(columns)):
+            half = B[:, [i]] * h[:, None, :, i]
+            errors.append(self._errors_with(M + half + np.swapaxes(half, 1, 2), noise))
+        return np.array(errors)
 
 
 def _inverse(values: Array, noise: Array | float) -> Array:

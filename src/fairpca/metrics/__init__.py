@@ -8,7 +8,14 @@ The estimator may be one of this library, scikit-learn's ``PCA``, ``IncrementalP
 ``TruncatedSVD``, or a pipeline with one of them. The rows need not be those it was fitted to.
 """
 
-from fairpca.metrics.classifiers import Estimate, Outcomes, Probe, classifier_outcomes, probe_groups
+from fairpca.metrics.classifiers import (
+    Estimate,
+    Outcomes,
+    Probe,
+    Selection,
+    classifier_outcomes,
+    probe_groups,
+)
 from fairpca.metrics.reconstruction import (
     disparity_scorer,
     group_reconstruction_errors,
@@ -21,6 +28,7 @@ __all__ = [
     "Estimate",
     "Outcomes",
     "Probe",
+    "Selection",
     "Separation",
     "classifier_outcomes",
     "disparity_scorer",

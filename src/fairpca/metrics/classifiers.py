@@ -22,18 +22,25 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import PredefinedSplit, StratifiedKFold, cross_val_predict
+from sklearn.model_selection import (
+    PredefinedSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    cross_val_predict,
+)
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from fairpca._input import checks
 from fairpca._input.labels import encode_groups, encode_outcomes
 from fairpca._input.stream import open_input, refuse_stream
+from fairpca._input.units import Units, encode_units
 from fairpca._linear_map import flattened, seen_by_map
 from fairpca._moments.group_differences import positive_class
+from fairpca._sklearn import safe_indexing
 from fairpca._typing import Array, Codes, Labels, Mask
 from fairpca.metrics.reconstruction import refuse_data
 
@@ -70,6 +77,7 @@ def probe_groups(
     sensitive_features: Any,
     *,
     probes: Mapping[str, Any] | None = None,
+    units: Any = None,
     cv: int = 5,
     level: float = 0.95,
     random_state: Any = None,
@@ -88,6 +96,9 @@ def probe_groups(
     probes : mapping of str to classifier, optional
         By default ``"logistic"``, a logistic regression on standardised scores, and ``"boosted"``,
         gradient-boosted trees, which also see nonlinear differences.
+    units : array-like of shape (n_samples,) or str, optional
+        Whose row each is, or the name of a column of X, for people with several rows: they stay in
+        one fold, and intervals count people.
     cv : int, default=5
         Number of folds; every row is guessed by a classifier that was fitted without its fold.
     level : float, default=0.95
@@ -112,7 +123,7 @@ def probe_groups(
     rng = check_random_state(random_state)
     refuse_data(estimator, "probe_groups(estimator, X, sensitive_features), or None and scores")
     refuse_stream(X, "classifiers need all rows", "pass rows in memory")
-    X, sensitive_features, *_ = open_input(X, sensitive_features)
+    X, sensitive_features, _, _, units, *_ = open_input(X, sensitive_features, units=units)
     scores = X if estimator is None else estimator.transform(X)
     if np.ndim(scores) == 1:
         raise ValueError(
@@ -122,7 +133,8 @@ def probe_groups(
     Z = np.asarray(check_array(scores, dtype=np.float64))
     codes, labels, _ = encode_groups(sensitive_features, len(Z))
     checks.check_several_groups(labels.tolist(), len(Z), otherwise="")
-    fold = _stratified_folds(cv, codes, "group", rng)
+    own_units = None if units is None else encode_units(units, len(Z))
+    fold = _stratified_folds(cv, codes, "group", rng, own_units)
     if probes is None:
         trees = HistGradientBoostingClassifier(max_iter=50, random_state=rng.randint(2**31 - 1))
         probes = {"logistic": _LOGISTIC, "boosted": trees}
@@ -136,7 +148,26 @@ def probe_groups(
     guessed = {"cv": PredefinedSplit(fold), "method": "predict_proba"}
     with threadpool_limits(1):  # threads would wait for each other longer than they work
         chances = {n: cross_val_predict(p, Z, codes, **guessed) for n, p in probes.items()}
-    return [Probe(n, *_auc(values, codes, fold, level)) for n, values in chances.items()]
+    found = {name: _auc(values, codes, fold, own_units) for name, values in chances.items()}
+    return [Probe(name, *_wilson(auc, level)) for name, auc in found.items()]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """How often each group is selected, and how often beside the group selected most."""
+
+    positive: Any  #: Who has this outcome is selected.
+    rates: Mapping[Any, Estimate]
+    #: The rate of each group over that of the group selected most; the four-fifths rule of US
+    #: employment law compares it with .8. The intervals hold for all pairs of groups at once. Empty
+    #: if nobody is selected.
+    impact_ratios: Mapping[Any, Estimate]
+
+    @property
+    def less(self) -> list[Any]:
+        """The groups that are reliably selected less than another, the least selected first."""
+        less = [label for label, ratio in self.impact_ratios.items() if ratio.high < 1]
+        return sorted(less, key=lambda label: self.impact_ratios[label].value)
 
 
 @dataclass(frozen=True, repr=False)
@@ -154,6 +185,9 @@ class Outcomes:
     #: Largest minus smallest value of a group: 0 is parity. The interval holds for all pairs of
     #: groups at once; it starts at 0 unless the rows show that two groups differ.
     difference: Mapping[str, Estimate]
+    #: The selection rate of each group over that of the group selected most, as in
+    #: :class:`Selection`.
+    impact_ratios: Mapping[Any, Estimate]
     #: For each row whether it is positive, its predicted probability, and its group, for use with
     #: ``fairlearn.metrics.MetricFrame``, for example. None in an audit, which keeps no rows.
     data: tuple[Codes, Array, Labels] | None
@@ -173,6 +207,7 @@ def classifier_outcomes(
     *,
     classifier: Any = None,
     pos_label: Any = None,
+    units: Any = None,
     cv: int = 5,
     level: float = 0.95,
     random_state: Any = None,
@@ -193,7 +228,7 @@ def classifier_outcomes(
         By default a logistic regression on standardised columns.
     pos_label : label, optional
         The positive class; by default the larger of two. All others are negative.
-    cv, level, random_state
+    units, cv, level, random_state
         As for :func:`probe_groups`. The intervals hold for the classifiers as fitted.
 
     Returns
@@ -229,7 +264,7 @@ def classifier_outcomes(
     if issparse(X):
         raise TypeError("X is sparse; pass X.toarray(), or fewer rows if that is too large.")
     refuse_stream(X, "classifiers need all rows", "pass rows in memory")
-    X, sensitive_features, _, y, *_ = open_input(X, sensitive_features, y=y)
+    X, sensitive_features, _, y, units, *_ = open_input(X, sensitive_features, y=y, units=units)
     codes, labels, _ = encode_groups(sensitive_features, len(X))
     checks.check_several_groups(labels.tolist(), len(codes), otherwise="")
     outcomes, classes = encode_outcomes(y, len(X))
@@ -242,7 +277,9 @@ def classifier_outcomes(
             f"group {labels.tolist()[int(np.argmin(sizes)) // 2]!r} has rows of one class only, so "
             "it has no rates to compare; leave it out, or merge it with others."
         )
-    fold = _stratified_folds(cv, cells, "group and class", check_random_state(random_state))
+    own_units = None if units is None else encode_units(units, len(codes))
+    rng = check_random_state(random_state)
+    fold = _stratified_folds(cv, cells, "group and class", rng, own_units)
     chances = np.empty((3, len(codes)))
     for i in range(cv):
         train, test = fold != i, fold == i
@@ -251,7 +288,7 @@ def classifier_outcomes(
             fitted = clone(classifier).fit(seen[train], positive[train])
             chance[test] = fitted.predict_proba(seen[test])[:, 1]
     return [
-        rates_by_group(name, positive, chance, codes, labels, level, label)
+        rates_by_group(name, positive, chance, codes, labels, level, label, own_units)
         for name, chance in zip(("scores", "pca", "features"), chances, strict=True)
     ]
 
@@ -265,67 +302,142 @@ def _representations(model: Any, X: Any, y: Any, groups: Any, train: Mask) -> li
         check_is_fitted(model)
     except NotFittedError:
         takes = any(has_fit_parameter(step, "sensitive_features") for step in flattened(model))
-        given = {"sensitive_features": _safe_indexing(groups, train)} if takes else {}
+        given = {"sensitive_features": safe_indexing(groups, train)} if takes else {}
         with config_context(enable_metadata_routing=True):  # so steps of pipelines get the groups
-            model = clone(model).fit(_safe_indexing(X, train), _safe_indexing(y, train), **given)
+            model = clone(model).fit(safe_indexing(X, train), safe_indexing(y, train), **given)
     scores = np.asarray(model.transform(X))
     seen = seen_by_map(model, X)
     pca = PCA(min(scores.shape[1], *seen[train].shape)).fit(seen[train])
     return [scores, pca.transform(seen), seen]
 
 
-def _stratified_folds(cv: int, cells: Codes, what: str, rng: np.random.RandomState) -> Codes:
-    """The fold of each row; all folds have the same share of each cell."""
+def _stratified_folds(
+    cv: int, cells: Codes, what: str, rng: np.random.RandomState, units: Units | None
+) -> Codes:
+    """The fold of each row; all folds have the same share of each cell, and units are whole."""
     checks.check_integer("cv", cv, 2)
-    fewest = int(np.unique(cells, return_counts=True)[1].min())
+    fewest = fewest_units(cells, units)
     if fewest < cv:
         fewer = f"pass cv={fewest} or " if fewest > 1 else ""
         raise ValueError(
             f"cv={cv} folds need {cv} rows of each {what}, but one has {fewest}; {fewer}merge "
             "small groups."
         )
-    split = StratifiedKFold(cv, shuffle=True, random_state=rng.randint(2**31 - 1))
+    kind = StratifiedKFold if units is None else StratifiedGroupKFold
+    split = kind(cv, shuffle=True, random_state=rng.randint(2**31 - 1))
     fold = np.empty(len(cells), dtype=np.intp)
-    for i, (_, test) in enumerate(split.split(cells, cells)):
+    for i, (_, test) in enumerate(split.split(cells, cells, units)):
         fold[test] = i
     return fold
 
 
+def fewest_units(cells: Codes, units: Units | None) -> int:
+    """How many units, or rows without units, the smallest cell has."""
+    if units is not None:
+        pairs = np.stack([cells.astype(np.uint64), units])
+        cells = np.unique(pairs, axis=1)[0]
+    return int(np.unique(cells, return_counts=True)[1].min())
+
+
 def rates_by_group(
-    name: str, positive: Mask, chance: Array, codes: Codes, labels: Labels, level: float, label: Any
+    name: str,
+    positive: Mask,
+    chance: Array,
+    codes: Codes,
+    labels: Labels,
+    level: float,
+    label: Any,
+    units: Units | None = None,
 ) -> Outcomes:
     """All figures and their intervals, from the predicted probability of each row."""
-    k, overall = len(labels), _estimates(positive, chance, level)
-    groups, wider = (
-        [_estimates(positive[codes == g], chance[codes == g], each) for g in range(k)]
-        for each in (level, 1 - (1 - level) / comb(k, 2))  # wider for all pairs at once
-    )
+    groups = labels.tolist()
+    found = [_figures(positive, chance, units, codes == g) for g in range(len(groups))]
+    overall = _figures(positive, chance, units, np.ones(len(codes), bool))
+    at_once = 1 - (1 - level) / comb(len(groups), 2)  # for all pairs
+    by_group = {}
+    difference = {}
+    for metric in overall:
+        by_group[metric] = {
+            group: _wilson(own[metric], level) for group, own in zip(groups, found, strict=True)
+        }
+        difference[metric] = _gap([_wilson(own[metric], at_once) for own in found])
     return Outcomes(
         name=name,
-        overall={metric: estimate.value for metric, estimate in overall.items()},
+        overall={metric: share.value for metric, share in overall.items()},
         base_rate=float(positive.mean()),
-        by_group={
-            metric: dict(zip(labels.tolist(), (group[metric] for group in groups), strict=True))
-            for metric in overall
-        },
-        difference={metric: _gap([group[metric] for group in wider]) for metric in overall},
+        by_group=by_group,
+        difference=difference,
+        impact_ratios=_impact_ratios(groups, [own["selection_rate"] for own in found], at_once),
         data=(positive.astype(int), chance, labels[codes]),
         positive=label,
     )
 
 
-def _estimates(positive: Mask, chance: Array, level: float) -> dict[str, Estimate]:
-    """Every metric of some rows of both classes, with its interval."""
+def selection(
+    selected: Mask, codes: Codes, labels: Labels, level: float, positive: Any, units: Any = None
+) -> Selection:
+    """How often each group is selected, from who is."""
+    groups = labels.tolist()
+    found = [_share(selected, units, codes == g) for g in range(len(groups))]
+    rates = {g: _wilson(own, level) for g, own in zip(groups, found, strict=True)}
+    at_once = 1 - (1 - level) / comb(len(groups), 2)
+    return Selection(positive, rates, _impact_ratios(groups, found, at_once))
+
+
+class _Share(NamedTuple):
+    """A share, and of how many independent rows it has the standard error."""
+
+    value: float
+    n: float
+
+
+def _share(chosen: Mask, units: Units | None, rows: Mask) -> _Share:
+    """How many of some rows are chosen; of units, the mean over units of their share."""
+    means = chosen[rows].astype(np.float64)
+    if units is not None:
+        _, places = np.unique(units[rows], return_inverse=True)
+        means = np.bincount(places, means) / np.bincount(places)
+    value = float(means.mean())
+    variance = float(means.var())
+    alone = value * (1 - value) / variance if variance > 0 else 1.0
+    return _Share(value, alone * len(means))
+
+
+def _figures(positive: Mask, chance: Array, units: Units | None, rows: Mask) -> dict[str, _Share]:
+    """Every metric of some rows of both classes."""
     chosen = chance >= 0.5
-    shares = {
-        "accuracy": chosen == positive,
-        "selection_rate": chosen,
-        "true_positive_rate": chosen[positive],
-        "false_positive_rate": chosen[~positive],
+    own_units = None if units is None else units[rows]
+    both = np.column_stack([1 - chance, chance])[rows]
+    one_fold = np.zeros(len(both), np.intp)
+    return {
+        "accuracy": _share(chosen == positive, units, rows),
+        "selection_rate": _share(chosen, units, rows),
+        "true_positive_rate": _share(chosen, units, rows & positive),
+        "false_positive_rate": _share(chosen, units, rows & ~positive),
+        "auc": _auc(both, positive[rows].astype(np.intp), one_fold, own_units),
     }
-    found = {name: _wilson(float(rows.mean()), len(rows), level) for name, rows in shares.items()}
-    both, one_fold = np.column_stack([1 - chance, chance]), np.zeros(len(chance), dtype=np.intp)
-    return found | {"auc": _auc(both, positive.astype(np.intp), one_fold, level)}
+
+
+def _impact_ratios(groups: list[Any], shares: list[_Share], level: float) -> dict[Any, Estimate]:
+    """The share of each group over the largest, with intervals of logarithms.
+
+    Half a row is added to each count (Walter, 1975), so that shares of 0 have an interval too.
+    """
+    values, n = np.transpose(shares)
+    most = int(values.argmax())
+    if not values[most]:
+        return {}
+    selected = values * n + 0.5
+    logs = np.log(selected / (n + 0.5))
+    variances = 1 / selected - 1 / (n + 0.5)
+    half = float(ndtri(0.5 + level / 2)) * np.sqrt(variances + variances[most])
+    ratios = values / values[most]
+    low = np.minimum(np.exp(logs - logs[most] - half), ratios)
+    high = np.maximum(np.exp(logs - logs[most] + half), ratios)
+    low[most] = 1.0
+    high[most] = 1.0
+    ends = np.transpose([ratios, low, high]).tolist()
+    return {group: Estimate(*own) for group, own in zip(groups, ends, strict=True)}
 
 
 def _gap(groups: list[Estimate]) -> Estimate:
@@ -344,33 +456,39 @@ def _gap(groups: list[Estimate]) -> Estimate:
     return Estimate(gap, low, high)
 
 
-def _auc(chances: Array, codes: Codes, fold: Codes, level: float) -> Estimate:
-    """AUC with Wilson's interval, as for a share with the same standard error."""
-    auc, error = cross_fitted_auc(chances, codes, fold)
-    n = float(np.bincount(codes).min())  # an AUC without an error is still uncertain
-    return _wilson(auc, auc * (1 - auc) / error**2 if error > 0 and 0 < auc < 1 else n, level)
+def _auc(chances: Array, codes: Codes, fold: Codes, units: Units | None = None) -> _Share:
+    """AUC, and of how many rows a share has the same standard error."""
+    auc, error = cross_fitted_auc(chances, codes, fold, units)
+    if error > 0 and 0 < auc < 1:
+        return _Share(auc, auc * (1 - auc) / error**2)
+    return _Share(auc, float(np.bincount(codes).min()))  # without an error it is still uncertain
 
 
-def _wilson(share: float, n: float, level: float) -> Estimate:
+def _wilson(share: _Share, level: float) -> Estimate:
     """Wilson's interval of a share of n rows; it stays within 0 and 1."""
+    value, n = share
     z = float(ndtri(0.5 + level / 2))
-    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z * sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2) / (1 + z**2 / n)
-    return Estimate(share, min(max(middle - half, 0.0), share), max(min(middle + half, 1.0), share))
+    middle = (value + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z * sqrt(value * (1 - value) / n + (z / (2 * n)) ** 2) / (1 + z**2 / n)
+    return Estimate(value, min(max(middle - half, 0.0), value), max(min(middle + half, 1.0), value))
 
 
-def cross_fitted_auc(chances: Array, codes: Codes, fold: Codes) -> tuple[float, float]:
+def cross_fitted_auc(
+    chances: Array, codes: Codes, fold: Codes, units: Units | None = None
+) -> tuple[float, float]:
     """AUC over pairs within folds, and its standard error.
 
     For more than two groups, it is the mean AUC of each against the rest. The error is that of
     DeLong et al. (1988), from the *placements* of rows, summed over these AUCs row by row because
     they are correlated. So are the folds, because their probes were fitted to each other's rows: if
     groups cannot be told apart, each pair of rows counts twice, with either row in training. The
-    variance is therefore doubled, which is too much if groups are easily told apart.
+    variance is therefore doubled, which is too much if groups are easily told apart. The rows of a
+    unit count together.
     """
     k = chances.shape[1]
     each = [1] if k == 2 else range(k)
-    areas, shares = [], np.zeros(len(codes))
+    areas = []
+    shares = np.zeros(len(codes))
     for g in each:
         own = codes == g
         placements = _placements(chances[:, g], own, fold)
@@ -378,6 +496,9 @@ def cross_fitted_auc(chances: Array, codes: Codes, fold: Codes) -> tuple[float, 
         size = np.where(own, own.sum(), (~own).sum()) * len(each)
         shares += (placements - areas[-1]) / size
     parts = [shares[codes == g] for g in range(k)]
+    if units is not None:
+        places = [np.unique(units[codes == g], return_inverse=True)[1] for g in range(k)]
+        parts = [np.bincount(at, own) for at, own in zip(places, parts, strict=True)]
     variance = sum(len(part) * np.var(part, ddof=1) if len(part) > 1 else 0.25 for part in parts)
     if fold.any():
         variance *= 2

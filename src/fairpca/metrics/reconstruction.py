@@ -10,7 +10,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from fairpca._input.checks import check_group_weights, check_sample_weight
 from fairpca._input.labels import encode_groups
-from fairpca._input.stream import Input, in_memory, open_input
+from fairpca._input.stream import Input, as_chosen, in_memory, open_input
 from fairpca._linear_map import fitted_map
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.tolerances import varying_groups
@@ -44,6 +44,7 @@ def group_reconstruction_errors(
     *,
     sample_weight: Any = None,
     relative_errors: bool = False,
+    crossing: bool = True,
 ) -> dict[Any, float]:
     """Dictionary with the average squared reconstruction error ``R_g`` of each group, by label.
 
@@ -59,6 +60,8 @@ def group_reconstruction_errors(
     relative_errors : bool, default=False
         Divide each group's error by the group's average squared distance from ``mean_``, which is
         its error when no component is kept. A group at ``mean_`` has the error 0.
+    crossing : bool, default=True
+        Cross several columns. With False each column has groups of its own, such as "sex = f".
 
     Examples
     --------
@@ -71,7 +74,7 @@ def group_reconstruction_errors(
     (array([1., 1., 0., 0.]), {'a': 1.0, 'b': 0.0})
     """
     refuse_data(estimator, "group_reconstruction_errors(estimator, X, sensitive_features)")
-    given = open_input(X, sensitive_features, sample_weight)
+    given = as_chosen(open_input(X, sensitive_features, sample_weight), crossing=crossing)
     if in_memory(given.X):
         labels, totals, sums = _sums_of_rows(estimator, given)
     else:
@@ -91,14 +94,15 @@ def _sums_of_rows(estimator: Any, given: Input) -> tuple[Labels, Array, tuple[Ar
     """Labels and weights of the groups, and the sums of errors and of distances from the mean."""
     squares = _squares(estimator, given.X)
     n_rows = len(squares[0])
-    codes, labels, _ = encode_groups(given.sensitive_features, n_rows)
+    coded = encode_groups(given.sensitive_features, n_rows)
     weights = check_sample_weight(given.sample_weight, n_rows)
     weights = np.ones(n_rows) if weights is None else weights
-    each = [
-        np.bincount(codes, own) for own in (weights, *(weights * of_rows for of_rows in squares))
-    ]
-    totals, errors, distances = (np.asarray(sums, np.float64) for sums in each)
-    return labels, totals, (errors, distances)
+    of_rows = np.array([weights, *(weights * own for own in squares)])
+    if coded.margins and not given.crossing:
+        coded, m = coded.side_by_side()
+        of_rows = np.tile(of_rows, m)
+    sums = [np.asarray(np.bincount(coded.codes, own), np.float64) for own in of_rows]
+    return coded.labels, sums[0], (sums[1], sums[2])
 
 
 def reconstruction_disparity(

@@ -217,11 +217,11 @@ class ChangesDisplay:
     @classmethod
     def from_audit(cls, audit: Audit, *, ax: Any = None) -> Self:
         """Draw what the fair version of an audit changes for each group."""
-        unknown, groups = (np.nan, np.nan, np.nan), audit.groups
+        groups = audit.groups
         return cls(
             [group.name for group in groups],
-            np.array([group.change_estimate for group in groups]),
-            np.array([(group.change or unknown)[1:] for group in groups]),
+            np.array([group.change.value for group in groups]),
+            np.array([group.change[1:] for group in groups]),
             [group.n for group in groups],
         ).plot(ax)
 

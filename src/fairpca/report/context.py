@@ -76,7 +76,7 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
         before, after, shown = row.baseline, row.alternative, row.n > 1  # not those of one person
         note = ""
         if not row.judged:
-            note = "too few to judge" if row.n < least else "not judged"
+            note = f"fewer than {least}: no interval" if row.n < least else "not judged"
         elif row.label == audit.provenance.reference:
             note = "the reference, against all others"
         gap = against_others(before.read(verdict.by_share))
@@ -91,7 +91,7 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
             "other_gap": against_others(before.read(not verdict.by_share)),
             "error": f"{figure(before.error)} → {figure(after.error)}" * shown,
             "share": f"{100 * before.share:.1f} % → {100 * after.share:.1f} %" * shown,
-            "change": cell(row.change, row.change_estimate),
+            "change": cell(row.change if row.judged else None, row.change.value),
             "better_off": "" if row.better_off is None else percent(row.better_off),
         }
         _, worse_by = before.read(verdict.by_share)
@@ -134,7 +134,7 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
         own = {
             "disparity": _difference(audit, path),
             "cost": cost,
-            "changes": [row.change_estimate for row in audit.groups],
+            "changes": [row.change.value for row in audit.groups],
             "command": origin.fit_command,
             "python": audit.provenance.alternative,
         }
@@ -185,7 +185,7 @@ def context(
         "ranks": can_judge and "ranks" in drawn and len(drawn["ranks"]["marks"]) > 1,
         "unusual": can_judge and any(row.baseline.robust for row in audit.groups),
         "guessed": audit.leakage,
-        "outcomes": audit.outcomes,
+        "outcomes": audit.selected,
         "scores": "scores-pca" in drawn,
         "annex": True,
     }

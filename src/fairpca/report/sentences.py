@@ -6,7 +6,7 @@ sentences. Only the command line names its options: what to type comes from
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fairpca._audit.record import (
@@ -19,11 +19,14 @@ from fairpca._audit.record import (
     group_name,
 )
 from fairpca._audit.verdict import Case, Reason, Remedy, gaps_of
+from fairpca._progress import printable
 from fairpca.report import text
 from fairpca.report.text import counted, difference, figure, in_a_row, percent, percent_range, worse
 
 #: How many groups or columns a sentence names before it counts the others.
 _MOST_NAMED, _IN_TABLE = 3, "more groups (see the table)"
+#: A subgroup that chance finds as bad more often than this is not named.
+_CHANCE = 0.05
 
 
 @dataclass(frozen=True)
@@ -38,15 +41,63 @@ class Said:
 
 
 def say(audit: AnyAudit) -> Said:
-    """The verdict on an audit, in words."""
+    """The verdict on an audit, in words: who is described worse, and who is selected less."""
+    said = _say(audit)
+    small = _small_groups(audit)
+    less, to_do = _selected_less(audit)
+    headline = f"{said.headline}{small}{less}"
+    return replace(said, headline=headline, to_do=f"{said.to_do}{to_do}")
+
+
+def _small_groups(audit: AnyAudit) -> str:
+    """A sentence, after a blank, on groups worse off that are too small for an interval."""
+    names = quoted_names(audit)
+    found = []
+    for label in audit.verdict.small_worse:
+        row = audit.group(label)
+        _, gap = row.baseline.read(audit.verdict.by_share)
+        found.append(
+            f"{names[label]} {percent(gap)} ({counted(row.n, 'row')}, p = {row.p_worse:.2g})"
+        )
+    if not found:
+        return ""
+    least = audit.provenance.thresholds.judge_from
+    listed = in_a_row(found, _MOST_NAMED, _IN_TABLE)
+    return f" Worse off beyond chance, though fewer than {least} give no interval: {listed}."
+
+
+def _say(audit: AnyAudit) -> Said:
     case, notices = audit.verdict.case, _notices(audit)
     if case is Case.CANNOT_JUDGE:
         return Said(*_cannot_judge(audit), notices, "warn")
-    if case is Case.NO_GAP:
+    if case in (Case.NO_GAP, Case.HELPS_ANYWAY):
         return Said(*_no_gap(audit), notices, "plain")
     if case is Case.DEPENDS:
         return Said(*_depends(audit), notices, "warn")
     return Said(*_gap(audit), notices, "plain" if audit.verdict.small else "bad")
+
+
+def _selected_less(audit: AnyAudit) -> tuple[str, str]:
+    """Sentences on who has the positive outcome less often in the data, each after a blank."""
+    selected = audit.selected
+    if selected is None or not selected.impact_ratios:
+        return "", ""
+    outcome = f"“{printable(selected.positive)}”"
+    less = selected.less
+    if not less:
+        return f" No group is selected ({outcome}) reliably less than another.", ""
+    ratios = selected.impact_ratios
+    most = max(ratios, key=lambda label: ratios[label].value)
+    shares = [percent(selected.rates[label].value) for label in (less[0], most)]
+    also = ""
+    if less[1:]:
+        also = f"; {some(audit, less[1:])} less too"
+    first = name(audit, less[0])
+    return (
+        f" {first} is selected ({outcome}) {figure(ratios[less[0]].value)} times as often as "
+        f"{name(audit, most)}, {shares[0]} against {shares[1]}{also}.",
+        f" That {first} is selected less is in the data: no projection mends it.",
+    )
 
 
 def group_names(audit: AnyAudit, limit: int = 40) -> dict[Any, str]:
@@ -116,6 +167,8 @@ def about(audit: AnyAudit) -> str:
     """A line on the size of the data and on what was judged."""
     own = audit.provenance
     sizes = f"{counted(own.n_rows, 'row')}, {counted(len(own.feature_names), 'column')}"
+    if not own.crossing:
+        sizes += ", groups that overlap"
     if isinstance(audit, Audit) and audit.kept is not None:
         return f"{sizes}, {own.n_components} of them kept, chosen here"
     whose = "PCA fitted here" if own.fitted_here else "a model judged as it is"
@@ -133,6 +186,18 @@ def left_out(audit: AnyAudit) -> list[str]:
     for reason, names in columns.items():
         start = "Columns" if names[1:] else "Column"
         said.append(f"{start} {in_a_row(names, 40)}: left out, {reason}.")
+    missing = [
+        f"{row.share_missing:.1%} of those of {row.name}"
+        for row in audit.groups
+        if row.share_missing > 0
+    ]
+    if missing:
+        said.append(f"Values are missing: {in_a_row(missing)}. Nothing was filled in.")
+    if audit.provenance.n_complete is not None:
+        said.append(
+            "Medians, shares of people who are better off and columns that few rows decide are "
+            f"those of the {counted(audit.provenance.n_complete, 'complete row')}."
+        )
     if audit.provenance.not_computed:
         listed = in_a_row(audit.provenance.not_computed)
         said.append(f"Not computed, because the rows were not in memory: {listed}.")
@@ -156,6 +221,12 @@ def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
         f"{difference(gap.value)} than {against(audit, label)} ({percent_range(*gap[1:])}): not "
         "conclusive, a gap this size could be random."
     )
+    if gap.value < 0:  # others, too small to be judged, are described worse
+        lead = (
+            f"None is described worse by the bare figures either: {name(audit, label)} comes "
+            f"closest, {difference(gap.value)} than {against(audit, label)} "
+            f"({percent_range(*gap[1:])})."
+        )
     to_do = "Nothing needs to be done."
     detectable = max(verdict.detectable_gap or 0.0, 0.001)  # 0.1 % is the least we name
     if detectable > 1:
@@ -171,6 +242,12 @@ def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
         to_do += "when there are more rows."
     if verdict.other_group is not None:  # a notice names the group
         to_do = "Decide which measure applies."
+    if verdict.case is Case.HELPS_ANYWAY and isinstance(audit, Audit):
+        _, fair = both(audit)
+        helped = f"{name(audit, audit.gain.group)}, the group described worst"
+        headline = f"{headline[:-1]}, but {fair} reliably helps {helped}."
+        lead += f" With {fair}: {_effect(audit)}."
+        to_do = _advice(audit)
     if isinstance(audit, ModelAudit) and audit.on_rows_fitted_to:  # as a notice says
         to_do = "Do not rely on this: judge the model by rows that it was not fitted to."
     return headline, lead, to_do
@@ -215,7 +292,7 @@ def _gap(audit: AnyAudit) -> tuple[str, str, str]:
         effect, to_do = _remedy(audit, after)
     else:
         headline += f", and {both(audit)[1]} is no reliable remedy"
-        effect, to_do = _no_remedy(audit, gap, after)
+        effect, to_do = _no_remedy(audit, gap)
     return f"{headline}.", f"{lead} {effect}", to_do
 
 
@@ -275,6 +352,25 @@ def _read_otherwise(reading: GapReading) -> tuple[str, str, str]:
     }[reading.name]
 
 
+def about_subgroup(audit: AnyAudit) -> list[str]:
+    """What was found among the subgroups that nobody named, if they were searched."""
+    found = audit.subgroup
+    if found is None:
+        return []
+    searched = f"Of {found.n_searched:,} subgroups described by one or two columns"
+    if found.p > _CHANCE:
+        return [f"{searched}, none is described worse than all others beyond chance."]
+    who = " and ".join(found.conditions)
+    said = f"{searched}, “{who}” is described worst: {difference(found.gap)} than all others"
+    said += f" ({percent(found.share)} of the rows; by chance in {percent(found.p)} of cases)"
+    if found.honest_gap is not None:
+        ends = percent_range(found.honest_gap.low, found.honest_gap.high)
+        said += f"; what half of the rows lead to is {ends} in the other half"
+    if found.by_feature:
+        said += "; it is described by a feature, and extreme values are hard to describe"
+    return [f"{said}."]
+
+
 def about_readings(audit: AnyAudit) -> list[str]:
     """A line for each reading of the first shown gap."""
     if not audit.readings:
@@ -299,11 +395,11 @@ def about_readings(audit: AnyAudit) -> list[str]:
 def _remedy(audit: Audit, after: dict[Any, Interval]) -> tuple[str, str]:
     """The effect of the fair version, given the gaps that it leaves, and the advice."""
     (_, fair), left = methods(audit), after[audit.verdict.group]
-    small_gap, price = audit.provenance.thresholds.small_gap, worse(audit.overall.change.value)[0]
+    small_gap = audit.provenance.thresholds.small_gap
     effect = "more than removes it" if left.value < 0 else f"reduces it to {percent(left.value)}"
     if abs(left.value) < small_gap and not left.direction:
         effect = "removes it"
-    effect = f"A {fair} {effect}: {_gains_and_payments(audit)} ({price} over all people)."
+    effect = f"A {fair} {effect}: {_effect(audit)}."
     behind = [
         f"{name(audit, label)} ({percent(gap.value)})"
         for label, gap in after.items()
@@ -312,13 +408,7 @@ def _remedy(audit: Audit, after: dict[Any, Interval]) -> tuple[str, str]:
     if behind:
         are = "is" if len(behind) == 1 else "are"
         effect += f" Then {in_a_row(behind, _MOST_NAMED, _IN_TABLE)} {are} reliably worse off."
-    pays = [row.change_estimate for row in audit.groups if row.label in audit.verdict.payers]
-    to_do = f"Use the {fair}."
-    if pays:
-        to_do = (
-            f"If {percent(max(pays))} more error for the others is acceptable, use the {fair}."
-            f"{'' if audit.path is None else ' If not, a smaller step costs less.'}"
-        )
+    to_do = _advice(audit)
     if left.low > 0 and left.value >= small_gap:
         to_do += f" A gap of {percent(left.value)} remains: decide whether it can be accepted."
     if audit.verdict.small:
@@ -328,8 +418,31 @@ def _remedy(audit: Audit, after: dict[Any, Interval]) -> tuple[str, str]:
     return effect, to_do
 
 
-def _no_remedy(audit: Audit, gap: Interval, after: dict[Any, Interval]) -> tuple[str, str]:
-    """Why the fair version is no remedy, given the gaps that it leaves, and what to do."""
+def _effect(audit: Audit) -> str:
+    """Who gains and who pays, what it costs over all people, and the largest error."""
+    price = worse(audit.overall.change.value)[0]
+    largest = worse(audit.gain.largest.value)[0]
+    return f"{_gains_and_payments(audit)} ({price} over all people; the largest error: {largest})"
+
+
+def price(audit: Audit) -> str:
+    """What those pay who reliably pay for the fair version; empty if nobody does."""
+    pays = [row.change.value for row in audit.groups if row.label in audit.verdict.payers]
+    return f"{percent(max(pays))} more error for those who pay" if pays else ""
+
+
+def _advice(audit: Audit) -> str:
+    """To use the fair version, if its price is acceptable."""
+    _, fair = methods(audit)
+    asked = price(audit)
+    if not asked:
+        return f"Use the {fair}."
+    smaller = "" if audit.path is None else " If not, a smaller step costs less."
+    return f"If {asked} is acceptable, use the {fair}.{smaller}"
+
+
+def _no_remedy(audit: Audit, gap: Interval) -> tuple[str, str]:
+    """Why the fair version is no remedy, and what to do."""
     verdict, (_, fair) = audit.verdict, methods(audit)
     effect, to_do = f": {_gains_and_payments(audit)}.", f"Do not use the {fair}. "
     if verdict.remedy is Remedy.IS_PCA:
@@ -338,20 +451,11 @@ def _no_remedy(audit: Audit, gap: Interval, after: dict[Any, Interval]) -> tuple
             tried = "The columns that serve the worst-off group best are the same"
         elif audit.fit.budgets or not audit.provenance.alternative.startswith("FairPCACV"):
             tried = "The fair version, within the limits that were set, is PCA itself"
-    elif verdict.remedy is Remedy.WIDENS:
-        label = max(after, key=lambda label: after[label].value)
-        most = f"{name(audit, label)} {percent(after[label].value)}"
-        tried = f"The {fair} would leave a larger gap, {most} worse than {against(audit, label)}"
-    elif verdict.remedy is Remedy.HARMS_ANOTHER:
-        harmed = in_a_row([name(audit, label) for label in verdict.harmed], _MOST_NAMED)
-        worst = f"worse off than the worst-off group is under {both(audit)[0]}"
-        tried = f"The {fair} makes {harmed} {worst}"
-    elif verdict.payers and not verdict.gainers:
-        tried = f"The {fair} hurts some groups and reliably helps none"
-    elif verdict.gainers:
-        tried = f"The {fair} does not reliably help {name(audit, verdict.group)}"
+    elif verdict.remedy is Remedy.RAISES_LARGEST:
+        rise = percent(audit.gain.largest.value)
+        tried = f"The {fair} raises the largest error of a group by {rise}"
     else:
-        tried = f"What the {fair} changes could be chance"
+        tried = f"The {fair} does not reliably help {name(audit, audit.gain.group)}"
     to_do += f"The gap of {percent(gap.value)} remains: decide whether it can be accepted."
     return f"{tried}{effect}", to_do
 
@@ -431,14 +535,18 @@ def about_column(audit: AnyAudit, column: DecidingColumn) -> str:
 
 def _gains_and_payments(audit: AnyAudit) -> str:
     """Which groups gain and lose under the alternative, and what may be chance."""
-    changes = [(row, row.change) for row in audit.groups if row.change is not None]
+    changes = [(row, row.change) for row in audit.groups if row.judged]
     changes.sort(key=lambda pair: (pair[1].value > 0, -abs(pair[1].value)))
     names = quoted_names(audit)
     named: dict[bool, list[str]] = {True: [], False: []}  # by whether the change is reliable
+    helped = audit.verdict.remedy is Remedy.HELPS and getattr(audit, "gain", None)
     for row, change in changes:
-        named[change.direction != 0].append(f"{names[row.label]} {difference(change.value)}")
+        reliable = change.direction != 0 or bool(helped and helped.group == row.label)
+        named[reliable].append(f"{names[row.label]} {difference(change.value)}")
     said, could_be = (in_a_row(texts, _MOST_NAMED, _IN_TABLE) for texts in named.values())
-    return f"{said}; {could_be} could be chance" if said and could_be else said or could_be
+    if could_be:
+        could_be += " could be chance"
+    return "; ".join(filter(None, [said, could_be]))
 
 
 def _notices(audit: AnyAudit) -> list[str]:
@@ -460,7 +568,7 @@ def _notices(audit: AnyAudit) -> list[str]:
     paying, affecting, names = [], [], quoted_names(audit)
     for row in audit.groups:
         own, people = names[row.label], counted(row.n, "row")
-        pays = f"{percent(row.change_estimate)} more error"
+        pays = f"{percent(row.change.value)} more error"
         if row.label in verdict.unjudged_payers:
             paying.append(f"{own} ({people}, {pays})")
         elif row.n < least and row.compared and changed:
@@ -520,11 +628,13 @@ def about_scores(audit: AnyAudit) -> list[str]:
     said = [about_guessing(audit)] if probed else []
     seen_by = {"scores": both(audit)[isinstance(audit, Audit)]}
     for seen in audit.outcomes or ():
-        if seen.name != "features":
-            ends = seen.difference["selection_rate"]
-            value, low, high = (figure(round(100 * share)) for share in ends)
+        if seen.name != "features" and seen.impact_ratios:
+            ratios = seen.impact_ratios
+            least, most = (f(ratios, key=lambda label: ratios[label].value) for f in (min, max))
+            value, low, high = (figure(end) for end in ratios[least])
             said.append(
-                f"A classifier on the scores of {seen_by.get(seen.name, 'PCA')} selects the groups "
-                f"at rates that differ by {value} percentage points ({low} to {high})."
+                f"A classifier on the scores of {seen_by.get(seen.name, 'PCA')} selects "
+                f"{name(audit, least)} {value} times as often as {name(audit, most)} "
+                f"({low} to {high})."
             )
     return said

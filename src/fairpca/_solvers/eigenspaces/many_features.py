@@ -14,7 +14,6 @@ holds exactly however early one stops. There are two ways to grow:
   eigenvalues tell how much better a subspace outside V can be.
 """
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import inf, nan
@@ -46,16 +45,25 @@ class Basis(Spaces):
 
     def __init__(self, operand: Operand, rank: int, room: int) -> None:
         super().__init__(operand, rank)
-        k, d = len(self.shares), operand.n_features
+        k = len(self.shares)
+        d = operand.n_features
         self.place = nan
         self._size = 0
         self._V = np.empty((room, d))  # unused rows cost no memory
         self._CV = np.empty((k, room, d))
         self._H = np.zeros((k, 0, 0))
 
-    @abstractmethod
     def solve(self, search: Callable[[Eigenspaces], Solution]) -> Solution:
-        """Run a search among all eigenspaces, inside the basis, until it lacks nothing."""
+        """Run a search among all eigenspaces: inside the basis, until it lacks nothing."""
+        while True:
+            solution, points = self._search(search)
+            slack = self._enlarge(points)
+            if slack is not None:
+                return solution.lifted(self.lift, slack)
+
+    def _enlarge(self, points: Sequence[Point]) -> float | None:
+        """Append what some points lack; if nothing, by how much others may be better."""
+        raise NotImplementedError
 
     def lift(self, U: Array) -> Array:
         """``V U``; U may have been found before the basis grew."""
@@ -135,35 +143,51 @@ class GrowingBasis(Basis):
         self._expand(self._residual(self.shares, np.eye(self._size)))
 
     def solve(self, search: Callable[[Eigenspaces], Solution]) -> Solution:
-        """Run a search among all eigenspaces, as far as the limit allows.
+        """Run a search among all eigenspaces, as far as the limit allows."""
+        self._columns_left = self.limit
+        self._longest = inf
+        return super().solve(search)
 
-        Each round searches inside the basis and appends the residuals that are too long. The last
-        round finds no such residual, and overlooks no better eigenvector.
+    def top(self, weights: Array, *, proven: bool = True) -> Point:
+        """``U(w)``, found from what the basis holds already.
+
+        With matrices it is ``proven`` to be the top eigenspace, or found densely. Without them, a
+        search that ends early lowers the bound by as much as it can be wrong.
         """
-        columns_left = self.limit
-        longest_before = inf
-        while True:
-            solution, points = self._search(search)
-            residuals = np.vstack([self._residual(point.weights, point.basis) for point in points])
-            lengths = np.linalg.norm(residuals, axis=1)
-            tolerance = self._tolerance(points)
-            missing = residuals[lengths > tolerance]
-            longest = float(lengths.max())
-            slow = longest > max(0.5 * longest_before, tolerance)
-            longest_before = longest
-            columns_left -= len(missing)
-            if columns_left < (_LAST_PART * self.limit if slow else 0):
-                self.converged = self._random_start = False
-                # The error of a sum of eigenvalues is at most the length of their residuals.
-                error = float(lengths.reshape(len(points), -1).sum(axis=1).max())
-                return solution.lifted(self.lift, error)
-            if self._expand(missing, points):
-                continue
-            if self._expand(self._overlooked(points, tolerance), points):
-                continue
-            self._random_start = False
-            self.converged = self._are_first(points)
-            return solution.lifted(self.lift)
+        self.n_eigensolves += 1
+        self._columns_left = self.limit
+        self._longest = inf
+        slack = None
+        while slack is None:
+            values, U = top_eigenvectors(self._matrix_inside(weights), self.rank)
+            errors = self.traces - np.einsum("kij,ij->k", self._H @ U, U)
+            point = Point(weights, U, errors, float(weights @ self.traces - values.sum()))
+            slack = self._enlarge([point], prove=proven)
+        if proven and not self.converged and self.operand.matrices is not None:
+            return Eigenspaces(self.operand, self.rank).top(weights)
+        return point.lifted(self.lift, slack)
+
+    def _enlarge(self, points: Sequence[Point], *, prove: bool = True) -> float | None:
+        """Append the residuals of some points that are too long, or else overlooked vectors."""
+        residuals = np.vstack([self._residual(point.weights, point.basis) for point in points])
+        lengths = np.linalg.norm(residuals, axis=1)
+        longest = float(lengths.max())
+        tolerance = self._tolerance(points)
+        missing = residuals[lengths > tolerance]
+        self._columns_left -= len(missing)
+        slow = longest > max(0.5 * self._longest, tolerance)
+        self._longest = longest
+        if self._columns_left < slow * _LAST_PART * self.limit:
+            self.converged = self._random_start = False
+            # The error of a sum of eigenvalues is at most the length of their residuals.
+            return float(lengths.reshape(len(points), -1).sum(axis=1).max())
+        if self._expand(missing, points):
+            return None
+        if self._expand(self._overlooked(points, tolerance), points):
+            return None
+        self._random_start = False
+        self.converged = not prove or self._are_first(points)
+        return 0.0
 
     def _tolerance(self, points: Sequence[Point]) -> float:
         """The length below which residuals are good enough.
@@ -176,39 +200,6 @@ class GrowingBasis(Basis):
         for point in points:
             least = min(least, float(np.linalg.norm(self._matrix_inside(point.weights))))
         return max(ROOT_EPS * least, arithmetic_noise(self.n_features) * scale)
-
-    def top(self, weights: Array, *, proven: bool = True) -> Point:
-        """``U(w)``, found from what the basis holds already.
-
-        With matrices it is ``proven`` to be the top eigenspace, or found densely. Without them, a
-        search that ends early lowers the bound by as much as it can be wrong.
-        """
-        self.n_eigensolves += 1
-        columns_left = self.limit
-        while True:
-            H = self._matrix_inside(weights)
-            values, U = top_eigenvectors(H, self.rank)
-            residual = self._residual(weights, U)
-            lengths = np.linalg.norm(residual, axis=1)
-            scale = max(float(np.linalg.norm(H)), TINY)
-            tolerance = max(ROOT_EPS * values[-1], arithmetic_noise(self.n_features) * scale)
-            missing = residual[lengths > tolerance]
-            columns_left -= len(missing)
-            self.converged = columns_left >= 0
-            errors = self.traces - np.einsum("kij,ij->k", self._H @ U, U)
-            point = Point(weights, U, errors, float(weights @ self.traces - values.sum()))
-            if not self.converged or not (
-                self._expand(missing, [point])
-                or self._expand(self._overlooked([point], tolerance), [point])
-            ):
-                break
-        self._random_start = False
-        unknown = 0.0 if self.converged else float(lengths.sum())
-        found = point.lifted(self.lift, unknown)
-        without_proof = not proven or self.operand.matrices is None
-        if without_proof or (self.converged and self._is_first(found)):
-            return found
-        return Eigenspaces(self.operand, self.rank).top(weights)
 
     def _overlooked(self, points: Sequence[Point], tolerance: float) -> Array:
         """Vectors to append because better eigenvectors than a point's may lie outside the basis.
@@ -270,33 +261,18 @@ class LeadingBasis(Basis):
         self._known: list[Array] = []  # weights whose leading eigenvectors the basis holds
         self._append(self._leading(self.shares)[1])
 
-    def solve(self, search: Callable[[Eigenspaces], Solution]) -> Solution:
-        """Run a search among all eigenspaces.
-
-        Each round searches inside the basis and appends the leading eigenvectors for the weights
-        that the answer rests on.
-        """
-        enough = _MISSING * float(self.traces.max())
-        while True:
-            solution, points = self._search(search)
-            missing = 0.0
-            grown = False
-            for weights in self._new([point.weights for point in points]):
-                values, vectors = self._leading(weights)
-                inside, _ = top_eigenvectors(self._matrix_inside(weights), self.rank)
-                gain = float(values[: self.rank].sum() - inside.sum())
-                missing = max(missing, gain)
-                if gain > enough:
-                    grown = self._append(vectors) or grown
-            if not grown:
-                return solution.lifted(self.lift, missing)
-
-    def top(self, weights: Array) -> Point:
-        """``U(w)``."""
-        values, vectors = self._leading(weights)
-        basis = vectors[:, : self.rank]
-        bound = float(weights @ self.traces - values[: self.rank].sum())
-        return Point(weights, basis, self.errors(basis), bound)
+    def _enlarge(self, points: Sequence[Point]) -> float | None:
+        """Append the leading eigenvectors for the weights of some points."""
+        missing = 0.0
+        grown = False
+        for weights in self._new([point.weights for point in points]):
+            values, vectors = self._leading(weights)
+            inside, _ = top_eigenvectors(self._matrix_inside(weights), self.rank)
+            gain = float(values[: self.rank].sum() - inside.sum())
+            missing = max(missing, gain)
+            if gain > _MISSING * float(self.traces.max()):
+                grown = self._append(vectors) or grown
+        return None if grown else missing
 
     def _leading(self, weights: Array) -> tuple[Array, Array]:
         """Some more leading eigenvalues and eigenvectors of ``M(w)`` than the rank."""
@@ -345,7 +321,8 @@ class ThinSpaces(Spaces):
 
 def bordered(H: Array, V: Array, block: Array, products: Array) -> Array:
     """``V' C_g V`` with a block appended to V, given H for V alone and ``C_g`` times the block."""
-    corner, below = V.T @ products, block.T @ products
+    corner = V.T @ products
+    below = block.T @ products
     below = 0.5 * (below + below.transpose(0, 2, 1))
     return np.block([[H, corner], [corner.transpose(0, 2, 1), below]])
 
