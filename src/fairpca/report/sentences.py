@@ -419,16 +419,16 @@ def _remedy(audit: Audit, after: dict[Any, Interval]) -> tuple[str, str]:
 
 
 def _effect(audit: Audit) -> str:
-    """Who gains and who pays, what it costs over all people, and the largest error."""
+    """What each group gains or loses, what it costs over all people, and the largest error."""
     price = worse(audit.overall.change.value)[0]
     largest = worse(audit.gain.largest.value)[0]
     return f"{_gains_and_payments(audit)} ({price} over all people; the largest error: {largest})"
 
 
 def price(audit: Audit) -> str:
-    """What those pay who reliably pay for the fair version; empty if nobody does."""
+    """The largest reliable increase of a group's error; empty if there is none."""
     pays = [row.change.value for row in audit.groups if row.label in audit.verdict.payers]
-    return f"{percent(max(pays))} more error for those who pay" if pays else ""
+    return f"{percent(max(pays))} more error for the others" if pays else ""
 
 
 def _advice(audit: Audit) -> str:
