@@ -69,11 +69,11 @@ def encode_groups(groups: Any, n_rows: int) -> Groups:
         problem = f"two intersections of sensitive_features would both be called {twice!r}"
         raise ValueError(f"{problem}; pass labels of one type in each column.")
     names = names or [f"column {j}" for j in range(len(columns))]
-    margins = dict(zip(texts, (_margins_of(cell, names) for cell in cells), strict=True))
+    margins = dict(zip(texts, (margins_of(cell, names) for cell in cells), strict=True))
     return Groups(*_encode_coded(CodedLabels(codes, texts), _GROUPS), margins)
 
 
-def _margins_of(cell: tuple[Any, ...], names: Sequence[str]) -> dict[str, str]:
+def margins_of(cell: tuple[Any, ...], names: Sequence[str]) -> dict[str, str]:
     """The group of a cell in each attribute."""
     return {str(name): f"{name} = {label}" for name, label in zip(names, cell, strict=True)}
 
@@ -98,7 +98,8 @@ def refuse_unlike_groups(groups: Any, coded: Groups, least: int, crossing: bool)
     """Refuse labels that look continuous, or like the names of rows."""
     compared: list[Groups] = [coded]
     if coded.margins and not crossing:
-        compared = [encode_groups(column, len(coded.codes)) for column in _label_columns(groups)[0]]
+        columns = [] if isinstance(groups, Groups) else _label_columns(groups)[0]
+        compared = [encode_groups(column, len(coded.codes)) for column in columns]
     for own in compared:
         counts = np.bincount(own.codes)
         refuse_continuous(own.labels, counts, least)

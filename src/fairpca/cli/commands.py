@@ -108,7 +108,8 @@ def columns_command(asked: Asked) -> None:
       fairpca columns people.csv --group sex -r 5
       fairpca columns survey.parquet --group sex --weight w -r 8 --json found.json
     """
-    asked = opt.changed(asked, **{option.name: option.default for option in opt.JUDGED})
+    unused = [opt.MARGINS, *opt.JUDGED]
+    asked = opt.changed(asked, **{option.name: option.default for option in unused})
     with outputs(asked, json=asked.json) as paths, progress(asked.quiet) as show:
         from fairpca.cli import work
 

@@ -98,6 +98,7 @@ COLUMNS = [
     _column("--impute", ["median"], "Fill in missing numbers with medians."),
     _column("--missing-group", "NAME", "Put rows without a group into one of this name."),
 ]
+MARGINS = _column("--margins", "", "Do not cross several --group columns; compare within each.")
 #: How errors are measured, and between which groups; parameters of all estimators here.
 MEASURE = [
     _choice("--standardize/--no-standardize", "", "Standardise the columns first.", True),
@@ -171,7 +172,7 @@ KEEP = _output("--keep", "COLUMN", "Copy columns, such as an id.", ())
 
 TABLE = [OPTIONAL_DATA, *FILES, *COLUMNS]
 SETTINGS = [COMPONENTS, *MEASURE, *FOLDS]
-FIT = [*TABLE, *SETTINGS, *CHOICE, *RULES]
+FIT = [*TABLE, MARGINS, *SETTINGS, *CHOICE, *RULES]
 
 
 def command(*parameters: click.Parameter) -> Callable[[Callable[[Asked], None]], click.Command]:

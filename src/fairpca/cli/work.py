@@ -62,6 +62,7 @@ _NOT_USED = {
 def estimator_of(asked: Asked, sizes: NDArray[np.int64]) -> FairProjection:
     """The estimator that ``fit`` saves and ``report`` judges, for groups of these sizes."""
     r, shared = asked.components, opt.values(asked, opt.MEASURE)
+    shared["crossing"] = not asked.margins
     given = {name: v for name, v in opt.values(asked, opt.CHOICE).items() if v is not None}
     criterion = given.pop("criterion", None)
     if criterion is not None and given:
@@ -108,7 +109,8 @@ def judge(
     with prepared_table(asked, show) as (prepared, named):
         found = _audit_of(asked, prepared, estimator, progress=show, **_scores(asked, prepared))
         r, d = found.n_components, len(found.provenance.feature_names)
-        if both and r < d <= _MOST_COLUMNS and all(g.n > 1 for g in found.groups):
+        few = r < d <= _MOST_COLUMNS and all(g.n > 1 for g in found.groups)
+        if both and few and not asked.margins:
             kept = FairColumns(r, max_subsets=_FEW_SUBSETS, **measure)
             columns = _audit_of(asked, prepared, kept)
         origin = _origin(named, prepared, found)
@@ -144,8 +146,7 @@ def _judge_model(asked: Asked, show: Progress) -> tuple[ModelAudit, Origin]:
             model = X, rebuilt_rows(asked.rebuilt, prepared, _reading(asked))
             X = None
         options = _rules(asked, prepared) | _scores(asked, prepared)
-        groups = prepared.sensitive_features
-        found = audit_model(model, X, sensitive_features=groups, **options)
+        found = audit_model(model, X, sensitive_features=prepared.groups, **options)
         used = {"features": [*prepared.roles.features], "encode": bool(prepared.roles.categories)}
         origin = _origin(changed(named, **used), prepared, found)
         return _with_table(found, prepared), replace(origin, notes=[*notes, *origin.notes])
@@ -156,7 +157,7 @@ def _audit_of(asked: Asked, prepared: Prepared, fair: Any = None, **options: Any
     X = prepared.moments if prepared.streamed else prepared.data
     fair = fair or estimator_of(asked, prepared.moments.counts)
     options |= _rules(asked, prepared)
-    found: Audit = _with_table(audit(fair, X, prepared.sensitive_features, **options), prepared)
+    found: Audit = _with_table(audit(fair, X, prepared.groups, **options), prepared)
     return found
 
 
@@ -179,6 +180,7 @@ def _with_table(found: AnyAudit, prepared: Prepared) -> Any:
 def _rules(asked: Asked, prepared: Prepared) -> dict[str, Any]:
     """The options that all audits have in common."""
     more = {"sample_weight": prepared.sample_weight, "random_state": asked.seed}
+    more["crossing"] = not asked.margins
     return opt.values(asked, opt.RULES) | more
 
 
@@ -248,7 +250,7 @@ def _origin(asked: Asked, prepared: Prepared, found: AnyAudit) -> Origin:
 
 def _fit_command(asked: Asked, *options: click.Option, more: str = "") -> str:
     """The command that fits to the same data."""
-    options = (*opt.COLUMNS, *opt.FILES, *opt.SETTINGS, *options)
+    options = (*opt.COLUMNS, opt.MARGINS, *opt.FILES, *opt.SETTINGS, *options)
     words = ["fairpca", "fit", *asked.data, *opt.words(asked, *options)]
     return " ".join([shlex.join(words), *filter(None, [more]), "--out model.safetensors"])
 
@@ -271,7 +273,7 @@ def prepared_table(asked: Asked, show: Progress, **how: Any) -> Iterator[tuple[P
     how.setdefault("folds", FoldRule(asked.cv or 10, asked.seed))
     how |= arguments(asked, *opt.COLUMNS) | {"drop_missing": asked.drop_missing}
     with closing(table):
-        yield prepare(table, progress=show, **how), asked
+        yield prepare(table, progress=show, crossing=not asked.margins, **how), asked
 
 
 def _opened(asked: Asked) -> Table:

@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 from fairpca._blas import single_threaded_blas
 from fairpca._input.checks import MOST_GROUPS
 from fairpca._input.folds import FoldRule
-from fairpca._input.labels import CodedLabels, cell_text, cross_cells, label_vector, sort_labels
+from fairpca._input.labels import (
+    CodedLabels,
+    cell_text,
+    cross_cells,
+    encode_groups,
+    label_vector,
+    margins_of,
+    sort_labels,
+)
 from fairpca._input.rows import ColumnRows
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.tolerances import SAFE_TO_SQUARE
@@ -229,8 +237,16 @@ class Summing:
     With ``as_text``, groups are named by texts, and moments are not kept by outcome.
     """
 
-    def __init__(self, roles: Roles, folds: FoldRule | None = None, as_text: bool = False) -> None:
+    def __init__(
+        self,
+        roles: Roles,
+        folds: FoldRule | None = None,
+        as_text: bool = False,
+        crossing: bool = True,
+    ) -> None:
         self.moments, self.roles, self._as_text = GroupMoments(), roles, as_text
+        self.crossing = crossing
+        self.margins: dict[Any, dict[str, str]] = {}  # of crossed groups; see Groups
         self.filled_in_group, self.dropped = Counter[Any](), Counter[Any]()
         self.start(folds)
 
@@ -243,6 +259,11 @@ class Summing:
         assert block.groups is not None
         labels = [self.name(label) for label in block.groups.labels]
         groups, folds = CodedLabels(block.groups.codes, labels), None
+        if not self.crossing and len(self.roles.groups) > 1:
+            cells = zip(labels, block.groups.labels, strict=True)
+            self.margins |= {
+                text: margins_of(cell, self.roles.groups) for text, cell in cells if cell
+            }
         if self._folds is not None:  # by the rank in the group, counting dropped rows too
             seen = np.array([self.seen[label] for label in labels], np.intp)
             known, of_all = block.codes >= 0, np.zeros(len(block.codes), np.intp)
@@ -258,15 +279,23 @@ class Summing:
         without_gaps = all(map(isfinite, self.roles.fill.values()))
         if without_gaps and block.rows.n_rows and (block.weights is None or block.weights.any()):
             target = None if self._as_text else block.target
-            self.moments.update(block.rows, groups, block.weights, target, folds=folds)
+            coded = encode_groups(groups, block.rows.n_rows)._replace(margins=self.margins)
+            self.moments.update(
+                block.rows, coded, block.weights, target, folds=folds, crossing=self.crossing
+            )
         self.moments.n_dropped += len(block.complete) - block.rows.n_rows
         return block._replace(groups=groups)
 
     def _refuse_many(self) -> None:
         """Refuse too many groups before their moments fill the memory."""
-        alone = [*self.sizes.values()].count(1)
-        if len(self.sizes) > MOST_GROUPS and (self._as_text or 2 * alone > len(self.sizes)):
-            some = first_names(sorted(map(str, self.sizes))[:6])
+        sizes = self.sizes
+        if self.margins:
+            sizes = Counter()
+            for label, n in self.sizes.items():
+                sizes.update(dict.fromkeys(self.margins[label].values(), n))
+        alone = [*sizes.values()].count(1)
+        if len(sizes) > MOST_GROUPS and (self._as_text or 2 * alone > len(sizes)):
+            some = first_names(sorted(map(str, sizes))[:6])
             columns = " & ".join(self.roles.groups)
             fact = f"{columns!r} holds more than {MOST_GROUPS} groups ({some})"
             advice = "make bands in a query, SELECT *, floor(age / 10) * 10 AS band, join groups "
@@ -357,6 +386,16 @@ class Prepared:
     sensitive_features: Labels | None
     target: Labels | None
     sample_weight: NDArray[Any] | None
+    # Of crossed groups, if each column is to count alone.
+    margins: dict[Any, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def groups(self) -> Any:
+        """The groups of the rows, as a fit takes them."""
+        if self.sensitive_features is None or not self.margins:
+            return self.sensitive_features
+        coded = encode_groups(self.sensitive_features, len(self.sensitive_features))
+        return coded._replace(margins=self.margins)
 
     @property
     def streamed(self) -> bool:
@@ -374,6 +413,7 @@ def prepare(
     warns: bool = False,
     rows_up_to: float = _MOST_BYTES_IN_MEMORY,
     folds: FoldRule | None = None,
+    crossing: bool = True,
     progress: Progress = silent,
     **columns: Any,
 ) -> Prepared:
@@ -404,7 +444,7 @@ def prepare(
         sentinels=[sentinel for profile in chosen.values() for sentinel in profile.sentinels],
         unordered=table.unordered,
     )
-    summing, kept = Summing(roles, folds, as_text=True), list[Block]()
+    summing, kept = Summing(roles, folds, as_text=True, crossing=crossing), list[Block]()
     for block in blocks_of(table, roles, record, partial(progress, "reading")):
         named = summing.add(block)
         rows_up_to -= 8 * named.rows.n_rows * named.rows.n_features
@@ -422,7 +462,9 @@ def prepare(
     for group, n in summing.filled_in_group.items():
         record.filled_shares[group] = n / (summing.sizes[group] * len(roles.feature_names))
     record.twin_labels = column_roles.twin_labels(summing.sizes)
-    return Prepared(table, roles, record, summing.finished(), *_joined(roles, kept))
+    moments = summing.finished()
+    data, groups, target, weights = _joined(roles, kept)
+    return Prepared(table, roles, record, moments, data, groups, target, weights, summing.margins)
 
 
 def _refuse_lost(table: Table, summing: Summing, record: Record) -> None:
@@ -434,7 +476,8 @@ def _refuse_lost(table: Table, summing: Summing, record: Record) -> None:
         raise error.at(f"{what} would be left out")
     moments = summing.moments
     weights = dict(zip(moments.groups.tolist(), moments.weights.tolist(), strict=True))
-    weightless = [label for label in sort_labels([*summing.sizes]) if not weights.get(label)]
+    labels = [*weights] if summing.margins else sort_labels([*summing.sizes])
+    weightless = [label for label in labels if not weights.get(label)]
     if any(weights.values()) and weightless:
         fact = f"every row of {first_names(weightless)} has the weight 0"
         raise TableError("weight", fact, "leave such rows out in a query, or weigh them")
