@@ -16,9 +16,9 @@ import numpy as np
 
 from benchmarks._harness import DOCS, run_cases
 from fairpca import FairPCA, FairPCACV, GroupMoments
+from fairpca._cv.cross_fit import Sides, disparity_interval
 from fairpca._cv.held_out import HeldOut
 from fairpca._cv.leave_out import fold_of
-from fairpca._cv.cross_fit import Sides, disparity_interval
 from fairpca.exceptions import quietly
 
 TABLE = DOCS / "benchmarks_coverage.csv"
