@@ -191,7 +191,9 @@ def test_no_mixture_of_the_groups_has_a_larger_error_than_the_upper_end():
     held = []
     for seed in range(80):
         rng = np.random.default_rng(seed)
-        X = np.concatenate([rng.normal(size=(n, 5)) * s for n, s in zip((150, 60), spread)])
+        X = np.concatenate(
+            [rng.normal(size=(n, 5)) * s for n, s in zip((150, 60), spread, strict=True)]
+        )
         fair = FairPCACV(2).fit(X, sensitive_features=np.repeat(["a", "b"], [150, 60]))
         across = np.eye(5) - fair.components_.T @ fair.components_
         errors = [across.diagonal() @ s**2 + fair.mean_ @ across @ fair.mean_ for s in spread]
