@@ -16,7 +16,7 @@ from helpers.audits import (
     Interval,
     LeftOut,
     group_rows,
-    how,
+    how_judged,
     left_out,
     made_audit,
     made_cases,
@@ -403,7 +403,7 @@ def test_how_it_was_judged_is_a_line_each():
     names = [f"c{i}" for i in range(12)]
     many = replace(audit.provenance, feature_names=names, n_units=90, weighted=True)
     groups = [replace(OLD, share_missing=0.2), YOUNG]
-    lines = how(replace(audit, provenance=many, groups=groups))
+    lines = how_judged(replace(audit, provenance=many, groups=groups))
     assert lines == [
         "Units: 90, with 4,491 rows.",
         "Columns (12): “c0”, “c1”, “c2”, “c3”, “c4”, “c5”, “c6”, “c7”, “c8”, “c9” and 2 more.",
@@ -412,4 +412,4 @@ def test_how_it_was_judged_is_a_line_each():
         "Folds: 10.",
         "Seed: 0.",
     ]
-    assert how(audit)[0] == "Units: every row by itself."
+    assert how_judged(audit)[0] == "Units: every row by itself."

@@ -176,7 +176,7 @@ def about(audit: AnyAudit) -> str:
     return f"{sizes} reduced to {counted(own.n_components, 'component')}, {whose}"
 
 
-def how(audit: AnyAudit) -> list[str]:
+def how_judged(audit: AnyAudit) -> list[str]:
     """A line each on units, columns, weights, missing values, folds and the seed."""
     own = audit.provenance
     units = "every row by itself"
