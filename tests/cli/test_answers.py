@@ -309,7 +309,8 @@ def test_scores_of_new_rows_are_those_of_the_model(people, tmp_path):
     run("fit", data, *USUAL, "-o", "m.safetensors", cwd=tmp_path)
     run("transform", "m.safetensors", data, "--keep", "id", "-o", "s.csv", cwd=tmp_path)
     model = fairpca.load_model(tmp_path / "m.safetensors")
-    scores = np.loadtxt(tmp_path / "s.csv", delimiter=",", skiprows=1, converters=_unquoted)
+    plain = {"delimiter": ",", "skiprows": 1, "converters": _unquoted, "encoding": "utf-8"}
+    scores = np.loadtxt(tmp_path / "s.csv", **plain)
     X, _ = rows_of(people)
     assert scores[:, 0] == pytest.approx(np.arange(600))
     assert scores[:, 1:] == pytest.approx((X - model.mean_) / model.scale_ @ model.components_.T)

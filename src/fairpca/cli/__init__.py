@@ -32,7 +32,7 @@ from fairpca.cli.terminal import print_line
 @click.version_option(__version__, message="fairpca %(version)s")
 @click.pass_context
 def app(context: click.Context) -> None:
-    """Find out whether a PCA short-changes a group of people, and fit one that does not.
+    """Find out whether PCA describes a group of people worse, and fit one that does not.
 
     Start with "fairpca report".
     """

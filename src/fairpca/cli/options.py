@@ -65,17 +65,22 @@ def _option(
     return option
 
 
+def _argument(name: str, text: str, **how: Any) -> click.Argument:
+    """An argument that the help explains, in every version of click."""
+    argument = click.Argument([name], **how)
+    vars(argument)["explained"] = text
+    return argument
+
+
 _start, _column, _choice, _output = (partial(_option, heading) for heading in HEADINGS)
 
 _TABLE = (
     "CSV, TSV, Parquet, Arrow or Feather files, spreadsheets, a folder or pattern of files, or a "
     "query (\"SELECT ... FROM 'people.parquet'\"); - reads CSV from standard input."
 )
-DATA = click.Argument(["data"], nargs=-1, required=True, help=_TABLE)
-OPTIONAL_DATA = click.Argument(
-    ["data"], nargs=-1, help=f"{_TABLE} Without any: the demonstration data."
-)
-MODEL = click.Argument(["model"], help="A file written by fairpca fit.")
+DATA = _argument("data", _TABLE, nargs=-1, required=True)
+OPTIONAL_DATA = _argument("data", f"{_TABLE} Without any: the demonstration data.", nargs=-1)
+MODEL = _argument("model", "A file written by fairpca fit.")
 
 #: How files are read.
 FILES = [
@@ -200,10 +205,16 @@ def command(*parameters: click.Parameter) -> Callable[[Callable[[Asked], None]],
 
 
 class _Command(click.Command):
-    """A command whose help has its options in groups."""
+    """A command whose help explains its arguments, and has its options in groups."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options by their headings."""
+        """Write the arguments, and the options by their headings."""
+        arguments = [own for own in self.params if isinstance(own, click.Argument)]
+        if arguments:
+            with formatter.section("Arguments"):
+                formatter.write_dl(
+                    [(str(own.name).upper(), vars(own)["explained"]) for own in arguments]
+                )
         options = [own for own in self.get_params(ctx) if isinstance(own, click.Option)]
         for heading in HEADINGS:
             own = [option for option in options if getattr(option, "heading", "Output") == heading]
