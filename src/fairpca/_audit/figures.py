@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from fairpca._audit import record
+from fairpca._audit.any_model import Rebuilt
 from fairpca._audit.crossed import Crossed
 from fairpca._audit.few_rows import deciding_columns, robust_figures
 from fairpca._audit.readings import Usual, readings_of
@@ -173,10 +174,32 @@ def _better_off(crossed: Crossed, setup: Setup) -> list[Any]:
     return list((gained / np.where(totals, totals, 1)).tolist())
 
 
-def results(setup: Setup, crossed: Crossed, usual: Usual | None, **how: Any) -> dict[str, Any]:
+def widest_column(setup: Setup, own: LinearMap | Rebuilt) -> record.Scale:
+    """Which column has most of the variance, and how many others are lost."""
+    if isinstance(own, Rebuilt):
+        lost = own.column_errors()
+        whole = own.column_variances()
+    else:
+        lost = column_errors(own, setup.folds.moments)
+        whole = column_errors(own.first(0), setup.folds.moments)
+    weights = setup.folds.moments.weights
+    lost = weights @ lost
+    whole = weights @ whole
+    widest = int(whole.argmax())
+    return record.Scale(
+        column=setup.folds.feature_names[widest],
+        share=float(whole[widest] / whole.sum()),
+        n_lost=int((2 * lost > whole).sum()),
+    )
+
+
+def results(
+    setup: Setup, crossed: Crossed, usual: Usual | None, judged: LinearMap | Rebuilt, **how: Any
+) -> dict[str, Any]:
     """The fields that both kinds of audit have, except for figures about scores.
 
-    ``usual`` fits what is judged anew, for readings; None where it is fixed.
+    ``judged`` is what all rows lead to. ``usual`` fits it anew, for readings; None where it is
+    fixed.
     """
     groups = group_results(crossed, setup)
     shown = shown_in(gaps_of(groups, setup.by_share))
@@ -189,6 +212,7 @@ def results(setup: Setup, crossed: Crossed, usual: Usual | None, **how: Any) -> 
         return np.asarray(overall[ALTERNATIVE] / overall[JUDGED])
 
     change = Interval(*_above_one(crossed.folds, price, setup.level).tolist())
+    scale = widest_column(setup, judged)
     verdict = decide(
         groups,
         columns,
@@ -197,6 +221,7 @@ def results(setup: Setup, crossed: Crossed, usual: Usual | None, **how: Any) -> 
         by_share=setup.by_share,
         reference=setup.origin.reference,
         nothing_compressed=not crossed.loses[JUDGED],
+        columns_are_lost=scale.n_lost > 0,
         **how,
     )
     return {
@@ -205,6 +230,7 @@ def results(setup: Setup, crossed: Crossed, usual: Usual | None, **how: Any) -> 
         "overall": record.Overall(before, after, change),
         "readings": readings,
         "columns": columns,
+        "scale": scale,
         "left_out": setup.folds.left_out,
         "provenance": setup.origin,
         "subgroup": worst_subgroup(setup, crossed),

@@ -134,6 +134,14 @@ class GapReading(NamedTuple):
     not_tried: str = ""  # why
 
 
+class Scale(NamedTuple):
+    """The column of most variance, and whether others are lost beside it."""
+
+    column: str
+    share: float  # of the variance of all columns, in the units in which errors are measured
+    n_lost: int  # columns that lose more than half of their own variance
+
+
 class LeftOut(NamedTuple):
     """Something that the audit did not look at."""
 
@@ -260,6 +268,7 @@ class _Result:
     overall: Overall
     readings: Sequence[GapReading]  # of the gaps that are shown
     columns: Sequence[DecidingColumn]
+    scale: Scale
     left_out: Sequence[LeftOut]
     provenance: Provenance
     leakage: Leakage | None  # None unless two groups are judged

@@ -32,6 +32,7 @@ class Reason(Enum):
 
     TOO_FEW_ROWS = "too few rows"
     NOTHING_COMPRESSED = "nothing compressed"
+    ONE_COLUMN_DECIDES = "one column has all of the variance, and the others are lost"
     ONE_VALUE_DECIDES = "one value decides"
     OTHERS_TOGETHER = "the others are worse off, but none of them reliably by itself"
     OTHER_ROWS = "most rows lie outside of what the model was fitted to"
@@ -59,6 +60,7 @@ class Thresholds:
     power: float = 0.8  # a gap is detectable if these rows show it with this probability
     few_rows: float = 0.005  # share of the rows that counts as few
     decides: float = 1 / 3  # a column decides if few rows make up this share of a group's error
+    dominates: float = 0.9  # a column of this share of the variance leaves little to others
     paying: float = 0.01  # a group that is not judged pays if its error rises by this share
     outside: float = 0.5  # a model is not judged if more than this share of the rows is unlike its
 
@@ -113,6 +115,7 @@ class Facts:
     gain: Gain | None
     reference: Any
     nothing_compressed: bool
+    columns_are_lost: bool
     one_value_decides: bool
     outside: float
     is_pca: bool
@@ -161,6 +164,9 @@ REMEDIES = (
 
 #: What stands in the way of a verdict; the first rule that applies, if any does.
 REASONS = (
+    Rule(
+        lambda facts: facts.nothing_compressed and facts.columns_are_lost, Reason.ONE_COLUMN_DECIDES
+    ),
     Rule(lambda facts: facts.nothing_compressed, Reason.NOTHING_COMPRESSED),
     Rule(lambda facts: facts.outside > facts.thresholds.outside, Reason.OTHER_ROWS),
     Rule(lambda f: f.one_value_decides and not f.depending, Reason.ONE_VALUE_DECIDES),
@@ -179,7 +185,12 @@ CASES = (
 )
 
 #: Reasons for which errors, and so their changes, mean nothing.
-_MEANINGLESS = (Reason.NOTHING_COMPRESSED, Reason.OTHER_ROWS, Reason.ONE_VALUE_DECIDES)
+MEANINGLESS = (
+    Reason.ONE_COLUMN_DECIDES,
+    Reason.NOTHING_COMPRESSED,
+    Reason.OTHER_ROWS,
+    Reason.ONE_VALUE_DECIDES,
+)
 
 
 def _first(rules: Sequence[Rule], facts: Facts) -> Any:
@@ -192,7 +203,8 @@ def decide(
     thresholds: Thresholds,
     *,
     readings: Sequence[GapReading] = (),
-    nothing_compressed: bool = False,  # all errors are rounding
+    nothing_compressed: bool = False,  # all errors are rounding beside the variance of all columns
+    columns_are_lost: bool = False,  # columns lose more than half of their own variance
     by_share: bool = False,  # judge shares of each group's own variation
     is_pca: bool = False,  # the alternative is plain PCA
     gain: Gain | None = None,  # None for a fitted model
@@ -220,6 +232,7 @@ def decide(
         gain=gain,
         reference=reference,
         nothing_compressed=nothing_compressed,
+        columns_are_lost=columns_are_lost,
         one_value_decides=any(column.decides for column in columns),
         outside=outside or 0.0,
         is_pca=is_pca,
@@ -249,7 +262,7 @@ def decide(
 
 def _cannot_judge(reason: Reason, facts: Facts, by_share: bool, changes: dict[str, Any]) -> Verdict:
     """The verdict that there is none, with what is known nevertheless."""
-    if reason in _MEANINGLESS:
+    if reason in MEANINGLESS:
         return Verdict(Case.CANNOT_JUDGE, reason, by_share=by_share)
     if reason is Reason.TOO_FEW_ROWS:
         return Verdict(Case.CANNOT_JUDGE, reason, by_share=by_share, **changes)
@@ -273,7 +286,7 @@ def _small_worse(groups: Sequence[GroupResult], thresholds: Thresholds) -> list[
 
 
 def _changes(groups: Sequence[GroupResult], thresholds: Thresholds) -> dict[str, Any]:
-    """Who gains and who pays under the alternative."""
+    """Which groups gain and lose under the alternative."""
     directions = {row.label: row.change.direction for row in groups if row.judged}
     others = [row for row in groups if not row.judged]
     return {

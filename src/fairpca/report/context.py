@@ -11,7 +11,7 @@ import numpy as np
 
 import fairpca
 from fairpca._audit.record import AnyAudit, Audit, Interval
-from fairpca._audit.verdict import Case, Reason, Remedy
+from fairpca._audit.verdict import MEANINGLESS, Case, Remedy
 from fairpca._progress import printable
 from fairpca._typing import Array
 from fairpca.path import TradeoffPath
@@ -59,12 +59,18 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
     verdict, least, rows = audit.verdict, audit.provenance.thresholds.judge_from, []
 
     def cell(interval: Interval | None, estimate: float) -> Cell:
-        if verdict.reason in (Reason.NOTHING_COMPRESSED, Reason.ONE_VALUE_DECIDES):
+        if verdict.reason in MEANINGLESS:
             return Cell()  # ratios of rounding errors, or of one value
         if interval is None:
             return Cell(*worse(estimate))
         can_judge = verdict.case is not Case.CANNOT_JUDGE
         return Cell(*worse(*interval), interval.direction if can_judge else 0)
+
+    def against_others(reading: Any) -> Cell:
+        """Of two groups the better one is what the other is compared with: one base for both."""
+        shown = cell(*reading)
+        one_of_two = len(audit.groups) == 2 and audit.provenance.reference is None
+        return Cell("–") if shown.text and one_of_two and reading[1] < 0 else shown
 
     for g, (row, name) in enumerate(zip(audit.groups, group_names(audit).values(), strict=True)):
         before, after, shown = row.baseline, row.alternative, row.n > 1  # not those of one person
@@ -73,7 +79,7 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
             note = f"fewer than {least}: no interval" if row.n < least else "not judged"
         elif row.label == audit.provenance.reference:
             note = "the reference, against all others"
-        gap = cell(*before.read(verdict.by_share))
+        gap = against_others(before.read(verdict.by_share))
         cells = {
             "g": g,
             "name": name,
@@ -82,7 +88,7 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
             "note": note,
             "gap": gap,
             "noted_gap": f"{gap} ({note})" if gap.text and note else f"{gap}{note}",
-            "other_gap": cell(*before.read(not verdict.by_share)),
+            "other_gap": against_others(before.read(not verdict.by_share)),
             "error": f"{figure(before.error)} → {figure(after.error)}" * shown,
             "share": f"{100 * before.share:.1f} % → {100 * after.share:.1f} %" * shown,
             "change": cell(row.change if row.judged else None, row.change.value),

@@ -5,6 +5,7 @@ sentences. Only the command line names its options: what to type comes from
 :class:`~fairpca.report.Origin`.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,7 +35,7 @@ class Said:
     """The first screen."""
 
     headline: str  # the answer, in one sentence that can be quoted
-    lead: str  # how large and how sure the gap is; who gains and who pays for the remedy
+    lead: str  # how large and how sure the gap is; what a remedy changes for each group
     to_do: str
     notices: list[str]  # what must not be overlooked
     tone: str  # "bad", "warn" or "plain"
@@ -173,6 +174,29 @@ def about(audit: AnyAudit) -> str:
         return f"{sizes}, {own.n_components} of them kept, chosen here"
     whose = "PCA fitted here" if own.fitted_here else "a model judged as it is"
     return f"{sizes} reduced to {counted(own.n_components, 'component')}, {whose}"
+
+
+def how_judged(audit: AnyAudit) -> list[str]:
+    """A line each on units, columns, weights, missing values, folds and the seed."""
+    own = audit.provenance
+    units = "every row by itself"
+    if own.n_units is not None:
+        units = f"{own.n_units:,}, with {counted(own.n_rows, 'row')}"
+    names = [f"“{printable(column)}”" for column in own.feature_names]
+    weights = "by row" if own.weighted else "none"
+    missing = [
+        f"{percent(row.share_missing)} ({own_name})"
+        for row, own_name in zip(audit.groups, group_names(audit).values(), strict=True)
+        if row.share_missing
+    ]
+    return [
+        f"Units: {units}.",
+        f"Columns ({len(names):,}): {in_a_row(names, 10)}.",
+        f"Weights: {weights}.",
+        f"Values missing: {in_a_row(missing) or 'none'}.",
+        f"Folds: {own.n_folds or 'none, the model is fixed'}.",
+        f"Seed: {own.random_state}.",
+    ]
 
 
 def left_out(audit: AnyAudit) -> list[str]:
@@ -388,7 +412,7 @@ def about_readings(audit: AnyAudit) -> list[str]:
         ends = percent_range(reading.gap.low, reading.gap.high)
         said.append(f"{otherwise} ({ends}){', which overturns the gap' * reading.overturns}.")
     if untried:
-        said.append(f"Readings that were not tried: {in_a_row(untried)}.")
+        said.append(f"Not read otherwise: {in_a_row(untried)}.")
     return said
 
 
@@ -419,16 +443,16 @@ def _remedy(audit: Audit, after: dict[Any, Interval]) -> tuple[str, str]:
 
 
 def _effect(audit: Audit) -> str:
-    """Who gains and who pays, what it costs over all people, and the largest error."""
+    """What each group gains or loses, what it costs over all people, and the largest error."""
     price = worse(audit.overall.change.value)[0]
     largest = worse(audit.gain.largest.value)[0]
     return f"{_gains_and_payments(audit)} ({price} over all people; the largest error: {largest})"
 
 
 def price(audit: Audit) -> str:
-    """What those pay who reliably pay for the fair version; empty if nobody does."""
+    """The largest reliable increase of a group's error; empty if there is none."""
     pays = [row.change.value for row in audit.groups if row.label in audit.verdict.payers]
-    return f"{percent(max(pays))} more error for those who pay" if pays else ""
+    return f"{percent(max(pays))} more error for the others" if pays else ""
 
 
 def _advice(audit: Audit) -> str:
@@ -487,6 +511,12 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
             " ".join(about_column(audit, column) for column in deciding[:_MOST_NAMED]),
             f"Correct {columns}, or leave {'them' if deciding[1:] else 'it'} out, and run again.",
         )
+    if reason is Reason.ONE_COLUMN_DECIDES:
+        return (
+            f"This cannot be judged: column “{printable(audit.scale.column)}” decides alone.",
+            _about_scale(audit),
+            "Standardise the columns, and run again.",
+        )
     if reason is Reason.NOTHING_COMPRESSED:
         columns = counted(len(origin.feature_names), "column")
         part = "component" if getattr(audit, "kept", None) is None else "column"
@@ -509,6 +539,19 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
         f"many: {in_a_row(sizes, _MOST_NAMED, 'more groups')}.",
         f"Collect more rows{other_way}.",
     )
+
+
+def _about_scale(audit: AnyAudit) -> str:
+    """A sentence on the column of most variance, beside which others are lost."""
+    scale = audit.scale
+    n = len(audit.provenance.feature_names)
+    lost = f"{scale.n_lost} of {n} columns lose more than half of their own"
+    if scale.n_lost == 1:
+        lost = f"one of {n} columns loses more than half of its own"
+    share = f"{math.floor(1000 * scale.share) / 10:g} %"
+    if scale.share > 0.999:
+        share = "over 99.9 %"
+    return f"Column “{printable(scale.column)}” has {share} of the variance, and {lost}."
 
 
 def about_column(audit: AnyAudit, column: DecidingColumn) -> str:
@@ -534,7 +577,7 @@ def about_column(audit: AnyAudit, column: DecidingColumn) -> str:
 
 
 def _gains_and_payments(audit: AnyAudit) -> str:
-    """Who gains and who pays under the alternative, and what may be chance."""
+    """Which groups gain and lose under the alternative, and what may be chance."""
     changes = [(row, row.change) for row in audit.groups if row.judged]
     changes.sort(key=lambda pair: (pair[1].value > 0, -abs(pair[1].value)))
     names = quoted_names(audit)
@@ -584,6 +627,10 @@ def _notices(audit: AnyAudit) -> list[str]:
         if small:
             listed = in_a_row(small, _MOST_NAMED, _IN_TABLE)
             said.append(f"Too few people to judge, yet they {do}: {listed}. {advice}")
+    dominates = audit.scale.share >= audit.provenance.thresholds.dominates
+    if dominates and audit.scale.n_lost and verdict.reason is not Reason.ONE_COLUMN_DECIDES:
+        advice = "Standardise the columns unless their units are the same."
+        said.append(f"{_about_scale(audit)} {advice}")
     if verdict.reason is not Reason.TOO_FEW_ROWS:
         said += [about_column(audit, column) for column in audit.columns if not column.decides]
     if isinstance(audit, Audit):
