@@ -32,8 +32,8 @@ square root of the Hessian is ``L' = (sqrt(a) I + (1 - sqrt(a)) q q') diag(q)``,
 = q``. So Newton's step over averages minimises ``|L' V / V_now - 2 q|``: nonnegative least squares.
 An exact line search makes it safe.
 
-**The climb** is Newton's method on the subspaces near U, written ``U + N X'`` with N the complement.
-In units of the present variances, with H the negative Hessian above, ``W = sum_g (s_g / V_g) C_g``,
+**The climb** is Newton's method on the subspaces near U: ``U + N X'`` with N the complement. In
+units of the present variances, with H the negative Hessian above, ``W = sum_g (s_g / V_g) C_g``,
 ``U'WU = diag(a)`` and ``N'WN = diag(b)``, for small X::
 
     log E(U + N X') = log E(U) + s'JX - (X'DX + (JX)'H(JX)) / 2,      J_g = 2 U'C_gN / V_g,
