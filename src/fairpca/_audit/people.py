@@ -192,6 +192,16 @@ class People(Folds):
             return values
         return completed_rows(dense(values), self.moments.mean, self.moments.covariance)
 
+    def filled_in(self) -> Mask | None:
+        """Which values the steps before the projection filled in; None if that is not known."""
+        if not self._own_spaces:
+            return None
+        try:
+            missing = np.isnan(np.asarray(self.X, np.float64))
+        except (TypeError, ValueError):  # columns of text
+            return None
+        return missing if missing.shape == self.values.shape and missing.any() else None
+
     def units_of(self, rows: Any) -> NumberedUnits | None:
         """Whose rows these are; None if every row is a unit by itself."""
         return None if self.units is None else NumberedUnits(self.units[rows])
