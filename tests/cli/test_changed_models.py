@@ -37,7 +37,7 @@ def folder(fitted, tmp_path):
 
 COMMANDS = [
     ["inspect", "m.safetensors"],
-    ["inspect", "m.safetensors", "--json"],
+    ["inspect", "m.safetensors", "--json", "-"],
     ["transform", "m.safetensors", "people.csv", "-o", "scores.csv"],
     ["audit", "people.csv", "--model", "m.safetensors"],
 ]
