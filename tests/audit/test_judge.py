@@ -27,9 +27,11 @@ from fairpca import (
     MinMaxPCA,
     WelfarePCA,
     audit,
+    audit_model,
 )
 from fairpca.baselines import RobustFairPCA, SubsetFairPCA
 from fairpca.datasets import load_checkup
+from fairpca.report.sentences import say
 
 QUICK = {"n_points": 2, "ranks": [1, 2]}
 
@@ -663,6 +665,45 @@ def test_the_frontier_is_judged_by_held_out_people_where_there_are_steps(spreads
     path = audit(FairPCA(2), X, groups, n_points=3, ranks=[2]).path
     assert path.efficient[1:].any() == steps
     assert (path.held_out is not None) == steps
+
+
+@pytest.mark.parametrize("factor", [1, 10, 1e5, 1e7])
+def test_one_column_of_far_larger_variance_decides(factor):
+    X, groups = two_groups((200, 300), seed=3)
+    X[:, 3] *= factor
+    columns = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
+    raw = audit(PCA(2), columns, groups, **QUICK)
+    assert (raw.scale.column == "c3") == (factor > 1)
+    notices = " ".join(say(raw).notices)
+    if factor >= 1e5:
+        assert raw.verdict.reason.name == "ONE_COLUMN_DECIDES"
+        assert raw.scale.n_lost >= 2
+        assert "column “c3” decides" in say(raw).headline
+    else:
+        assert raw.verdict.reason is None
+        assert ("Column “c3” has" in notices) == (factor == 10)
+    model = make_pipeline(StandardScaler(), PCA(2)).fit(X)
+    for standardised in (
+        audit(FairPCA(2, standardize=True), columns, groups, **QUICK),
+        audit_model(model, X, groups),
+    ):
+        assert standardised.verdict.reason is None
+        assert standardised.scale.share < 0.5
+    fixed = audit_model(PCA(2).fit(X), columns, groups)
+    assert fixed.verdict.reason == raw.verdict.reason
+    pair = audit_model(
+        (columns, PCA(2).fit(X).inverse_transform(PCA(2).fit(X).transform(X))),
+        sensitive_features=groups,
+    )
+    assert pair.scale == pytest.approx(fixed.scale)
+
+
+def test_nothing_is_compressed_only_where_no_column_is_lost():
+    X, groups = two_groups((200, 300), seed=3)
+    X[:, -1] = X[:, 0] - X[:, 1]
+    found = audit(PCA(X.shape[1] - 1), X, groups, **QUICK)
+    assert found.verdict.reason.name == "NOTHING_COMPRESSED"
+    assert found.scale.n_lost == 0
 
 
 def test_helps_is_the_statistic_of_fair_pca_cv():

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from helpers.data import diabetes_by_sex
+from helpers.data import diabetes_by_sex, make_groups
 from helpers.estimators import GroupsFromRows
 from helpers.inside import generations, products_only
 from sklearn.base import clone
@@ -189,3 +189,17 @@ def test_parameters_are_checked(diabetes, parameters):
     X, groups = diabetes
     with pytest.raises(ValueError, match=next(iter(parameters))):
         SubsetFairPCA(2, **parameters).fit(X, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("unit", [1e-58, 1e-55, 1e-20, 1e20, 1e52, 1e58])
+@pytest.mark.parametrize("options", [{}, {"selection": "weighted"}, {"solver": "spea2"}])
+def test_units_change_nothing(unit, options):
+    if options.get("solver") == "spea2":
+        pytest.importorskip("pymoo", reason="needs the subset extra")
+        options = options | {"random_state": 0}
+    X, groups = make_groups((90, 60), d=8)
+    whole = SubsetFairPCA(4, **options).fit(X, sensitive_features=groups)
+    other = SubsetFairPCA(4, **options).fit(X * unit, sensitive_features=groups)
+    assert other.subset_.tolist() == whole.subset_.tolist()
+    np.testing.assert_allclose(other.front_.errors / unit**2, whole.front_.errors)
+    np.testing.assert_allclose(other.front_.fairness / unit**2 / unit**2, whole.front_.fairness)

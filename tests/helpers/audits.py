@@ -32,6 +32,7 @@ from fairpca._audit.record import (
     RankCurve,
     Robust,
     SampledRows,
+    Scale,
 )
 from fairpca._audit.verdict import Thresholds, decide
 from fairpca.metrics import Probe
@@ -129,6 +130,7 @@ def made_audit(groups=(OLD, YOUNG), columns=(), small_gap=0.05, readings=(), **h
         overall=Overall(2.1, 2.2, Interval(0.05, 0.03, 0.06)),
         readings=list(readings),
         columns=list(columns),
+        scale=Scale("kg", 0.4, 0),
         left_out=[],
         provenance=Provenance(
             "PCA(n_components=2)",
@@ -175,6 +177,7 @@ def made_model_audit(groups=(OLD, YOUNG), on_rows_fitted_to=False, outside=None)
         overall=audit.overall,
         readings=audit.readings,
         columns=audit.columns,
+        scale=audit.scale,
         left_out=audit.left_out,
         provenance=origin,
         leakage=audit.leakage,
@@ -204,6 +207,7 @@ def made_cases():
         "no remedy": no_remedy,
         "one value": made_audit(columns=[lines]),
         "nothing compressed": made_audit(nothing_compressed=True),
+        "one column": made_audit(nothing_compressed=True, columns_are_lost=True),
         "too few": made_audit((made_group("a", 20, GAP, CHANGE), made_group("b", 12, GAP, CHANGE))),
         "model": made_model_audit(),
     }

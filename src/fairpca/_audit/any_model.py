@@ -66,10 +66,16 @@ class Rebuilt:
 
     def column_errors(self) -> Array:
         """The mean squared error of each group on each column, (k, d)."""
+        return self._by_group(self.squares)
+
+    def column_variances(self) -> Array:
+        """The mean squared distance of each group from the mean in each column, (k, d)."""
+        return self._by_group((self.values - self.mean) ** 2)
+
+    def _by_group(self, squares: Array) -> Array:
         people = self.people
         own = [people.codes == g for g in range(len(people.labels))]
-        means = [np.average(self.squares[g], axis=0, weights=people.weights[g]) for g in own]
-        return np.array(means)
+        return np.array([np.average(squares[g], axis=0, weights=people.weights[g]) for g in own])
 
     def moments_of_scores(self) -> GroupMoments:
         """The moments of the scores."""

@@ -10,11 +10,13 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from fairpca._audit import record
+from fairpca._audit.any_model import Rebuilt
 from fairpca._audit.crossed import Crossed
 from fairpca._audit.few_rows import deciding_columns, robust_figures
 from fairpca._audit.readings import Usual, readings_of
 from fairpca._audit.record import GroupFigures, GroupResult, Interval
 from fairpca._audit.setup import LEAST, Setup
+from fairpca._audit.small_groups import p_values
 from fairpca._audit.subgroups import worst_subgroup
 from fairpca._audit.verdict import decide, gaps_of, headline, shown_in
 from fairpca._cv.held_out import BASELINE, Figure, HeldOut, Totals
@@ -55,6 +57,7 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
     changes[moments.counts == 1] = nan
     detectable = _detectable_gaps(crossed, setup)
     bounds = _bounds(crossed, setup)
+    p_worse = p_values(setup, crossed)
     better_off = _better_off(crossed, setup)
     found = []
     missing = moments.share_missing
@@ -75,6 +78,7 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
                 better_off=better_off[g] if n > 1 else None,
                 detectable_gap=float(detectable[g]) if judged else None,
                 bounds=Interval(*bounds[g].tolist()) if judged else None,
+                p_worse=p_worse.get(g),
                 share_missing=float(missing[g]),
             )
         )
@@ -170,10 +174,32 @@ def _better_off(crossed: Crossed, setup: Setup) -> list[Any]:
     return list((gained / np.where(totals, totals, 1)).tolist())
 
 
-def results(setup: Setup, crossed: Crossed, usual: Usual | None, **how: Any) -> dict[str, Any]:
+def widest_column(setup: Setup, own: LinearMap | Rebuilt) -> record.Scale:
+    """Which column has most of the variance, and how many others are lost."""
+    if isinstance(own, Rebuilt):
+        lost = own.column_errors()
+        whole = own.column_variances()
+    else:
+        lost = column_errors(own, setup.folds.moments)
+        whole = column_errors(own.first(0), setup.folds.moments)
+    weights = setup.folds.moments.weights
+    lost = weights @ lost
+    whole = weights @ whole
+    widest = int(whole.argmax())
+    return record.Scale(
+        column=setup.folds.feature_names[widest],
+        share=float(whole[widest] / whole.sum()),
+        n_lost=int((2 * lost > whole).sum()),
+    )
+
+
+def results(
+    setup: Setup, crossed: Crossed, usual: Usual | None, judged: LinearMap | Rebuilt, **how: Any
+) -> dict[str, Any]:
     """The fields that both kinds of audit have, except for figures about scores.
 
-    ``usual`` fits what is judged anew, for readings; None where it is fixed.
+    ``judged`` is what all rows lead to. ``usual`` fits it anew, for readings; None where it is
+    fixed.
     """
     groups = group_results(crossed, setup)
     shown = shown_in(gaps_of(groups, setup.by_share))
@@ -186,6 +212,7 @@ def results(setup: Setup, crossed: Crossed, usual: Usual | None, **how: Any) -> 
         return np.asarray(overall[ALTERNATIVE] / overall[JUDGED])
 
     change = Interval(*_above_one(crossed.folds, price, setup.level).tolist())
+    scale = widest_column(setup, judged)
     verdict = decide(
         groups,
         columns,
@@ -194,6 +221,7 @@ def results(setup: Setup, crossed: Crossed, usual: Usual | None, **how: Any) -> 
         by_share=setup.by_share,
         reference=setup.origin.reference,
         nothing_compressed=not crossed.loses[JUDGED],
+        columns_are_lost=scale.n_lost > 0,
         **how,
     )
     return {
@@ -202,6 +230,7 @@ def results(setup: Setup, crossed: Crossed, usual: Usual | None, **how: Any) -> 
         "overall": record.Overall(before, after, change),
         "readings": readings,
         "columns": columns,
+        "scale": scale,
         "left_out": setup.folds.left_out,
         "provenance": setup.origin,
         "subgroup": worst_subgroup(setup, crossed),

@@ -214,7 +214,7 @@ def audit(
     progress("reading the figures otherwise")
     usual = None if columns else refits.usual
     gain = figures.gain(errors, setup)
-    results = figures.results(setup, errors, usual, is_pca=is_pca, gain=gain)
+    results = figures.results(setup, errors, usual, both[0], is_pca=is_pca, gain=gain)
     progress("following the trade-off")
     has_gap = bool(results["verdict"].worse)
     return Audit(
@@ -351,7 +351,7 @@ def audit_model(
     pca = fit_pca(judged.moments, rank)
     if known is not None:
         return ModelAudit(
-            **figures.results(setup, errors, None),
+            **figures.results(setup, errors, None, known),
             leakage=leakage(setup, (known, pca), probes),
             selected=selected(setup),
             outcomes=outcomes(setup, known.scores, known.values),
@@ -370,7 +370,7 @@ def audit_model(
         scores = own.scores(rows)
         outside = _share_outside(found.step, own, rows)
     return ModelAudit(
-        **figures.results(setup, errors, None, outside=outside),
+        **figures.results(setup, errors, None, own, outside=outside),
         leakage=leakage(setup, (own, pca), probes),
         selected=selected(setup),
         outcomes=outcomes(setup, scores, rows),

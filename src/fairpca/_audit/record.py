@@ -85,6 +85,7 @@ class GroupResult:
     detectable_gap: float | None = None  # the gap that these rows show in 80 % of cases
     # The gap by the reading of the audit; each end is one-sided and holds for this group alone.
     bounds: Interval | None = None
+    p_worse: float | None = None  # of a group of ten units or more that is too small to be judged
     share_missing: float = 0.0  # of the group's values
 
 
@@ -131,6 +132,14 @@ class GapReading(NamedTuple):
     values: Sequence[float] = ()  # that may be codes
     n_rows: int = 0  # with such a value
     not_tried: str = ""  # why
+
+
+class Scale(NamedTuple):
+    """The column of most variance, and whether others are lost beside it."""
+
+    column: str
+    share: float  # of the variance of all columns, in the units in which errors are measured
+    n_lost: int  # columns that lose more than half of their own variance
 
 
 class LeftOut(NamedTuple):
@@ -259,6 +268,7 @@ class _Result:
     overall: Overall
     readings: Sequence[GapReading]  # of the gaps that are shown
     columns: Sequence[DecidingColumn]
+    scale: Scale
     left_out: Sequence[LeftOut]
     provenance: Provenance
     leakage: Leakage | None  # None unless two groups are judged

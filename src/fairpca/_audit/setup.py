@@ -59,6 +59,8 @@ class Setup:
         enough = sizes >= least
         others_enough = self.others @ sizes >= least
         self.judged = np.asarray(enough & others_enough)
+        #: Groups without an interval that can be compared nevertheless.
+        self.too_small = np.asarray((sizes >= _NEVER_BELOW) & ~enough & others_enough)
         self.n_judged = max(int(self.judged.sum()), 1)
         # Two groups are one comparison, seen from both sides.
         self.n_gaps = 1 if len(folds.labels) == 2 else self.n_judged

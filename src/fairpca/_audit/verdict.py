@@ -32,6 +32,7 @@ class Reason(Enum):
 
     TOO_FEW_ROWS = "too few rows"
     NOTHING_COMPRESSED = "nothing compressed"
+    ONE_COLUMN_DECIDES = "one column has all of the variance, and the others are lost"
     ONE_VALUE_DECIDES = "one value decides"
     OTHERS_TOGETHER = "the others are worse off, but none of them reliably by itself"
     OTHER_ROWS = "most rows lie outside of what the model was fitted to"
@@ -59,6 +60,7 @@ class Thresholds:
     power: float = 0.8  # a gap is detectable if these rows show it with this probability
     few_rows: float = 0.005  # share of the rows that counts as few
     decides: float = 1 / 3  # a column decides if few rows make up this share of a group's error
+    dominates: float = 0.9  # a column of this share of the variance leaves little to others
     paying: float = 0.01  # a group that is not judged pays if its error rises by this share
     outside: float = 0.5  # a model is not judged if more than this share of the rows is unlike its
 
@@ -87,6 +89,8 @@ class Verdict:
     # Groups whose gap is shown, but overturned by a reading; they are not among ``worse``.
     depending: Sequence[Any] = ()
     better: Sequence[Any] = ()  # judged groups reliably better off
+    # Groups too small for an interval that are worse off beyond chance, by a permutation test.
+    small_worse: Sequence[Any] = ()
     remedy: Remedy = Remedy.NOT_TRIED
     gainers: Sequence[Any] = ()  # judged groups whose error the alternative reliably lowers
     payers: Sequence[Any] = ()  # judged groups whose error it reliably raises
@@ -107,9 +111,11 @@ class Facts:
     worse: Sequence[Any]  # judged groups reliably worse off by every reading, worst first
     depending: Sequence[Any]  # those whose gap a reading overturns
     better: Sequence[Any]
+    small_worse: Sequence[Any]
     gain: Gain | None
     reference: Any
     nothing_compressed: bool
+    columns_are_lost: bool
     one_value_decides: bool
     outside: float
     is_pca: bool
@@ -133,7 +139,8 @@ class Facts:
     @property
     def others_are_worse_off_together(self) -> bool:
         """Whether all that is reliable is that a group is far ahead of the others together."""
-        if self.worse or self.depending or not self.better or self.reference is not None:
+        known = self.worse or self.depending or self.small_worse
+        if known or not self.better or self.reference is not None:
             return False
         ahead = (1 + self.gaps[self.best].value) * (1 + self.thresholds.small_gap)
         return ahead < 1  # the gap of the others is not small
@@ -157,6 +164,9 @@ REMEDIES = (
 
 #: What stands in the way of a verdict; the first rule that applies, if any does.
 REASONS = (
+    Rule(
+        lambda facts: facts.nothing_compressed and facts.columns_are_lost, Reason.ONE_COLUMN_DECIDES
+    ),
     Rule(lambda facts: facts.nothing_compressed, Reason.NOTHING_COMPRESSED),
     Rule(lambda facts: facts.outside > facts.thresholds.outside, Reason.OTHER_ROWS),
     Rule(lambda f: f.one_value_decides and not f.depending, Reason.ONE_VALUE_DECIDES),
@@ -175,7 +185,12 @@ CASES = (
 )
 
 #: Reasons for which errors, and so their changes, mean nothing.
-_MEANINGLESS = (Reason.NOTHING_COMPRESSED, Reason.OTHER_ROWS, Reason.ONE_VALUE_DECIDES)
+MEANINGLESS = (
+    Reason.ONE_COLUMN_DECIDES,
+    Reason.NOTHING_COMPRESSED,
+    Reason.OTHER_ROWS,
+    Reason.ONE_VALUE_DECIDES,
+)
 
 
 def _first(rules: Sequence[Rule], facts: Facts) -> Any:
@@ -188,7 +203,8 @@ def decide(
     thresholds: Thresholds,
     *,
     readings: Sequence[GapReading] = (),
-    nothing_compressed: bool = False,  # all errors are rounding
+    nothing_compressed: bool = False,  # all errors are rounding beside the variance of all columns
+    columns_are_lost: bool = False,  # columns lose more than half of their own variance
     by_share: bool = False,  # judge shares of each group's own variation
     is_pca: bool = False,  # the alternative is plain PCA
     gain: Gain | None = None,  # None for a fitted model
@@ -196,7 +212,10 @@ def decide(
     outside: float | None = None,  # share of the rows unlike those that a model was fitted to
 ) -> Verdict:
     """The verdict from the figures of the groups."""
-    changes = {} if gain is None else _changes(groups, thresholds)
+    small_worse = _small_worse(groups, thresholds)
+    changes: dict[str, Any] = {"small_worse": small_worse}
+    if gain is not None:
+        changes |= _changes(groups, thresholds)
     gaps = gaps_of(groups, by_share)
     shown = shown_in(gaps)
     overturned = {reading.group for reading in readings if reading.overturns}
@@ -209,9 +228,11 @@ def decide(
         worse=worse,
         depending=[label for label in shown if label in overturned],
         better=[label for label, gap in gaps.items() if gap.direction < 0],
+        small_worse=small_worse,
         gain=gain,
         reference=reference,
         nothing_compressed=nothing_compressed,
+        columns_are_lost=columns_are_lost,
         one_value_decides=any(column.decides for column in columns),
         outside=outside or 0.0,
         is_pca=is_pca,
@@ -241,7 +262,7 @@ def decide(
 
 def _cannot_judge(reason: Reason, facts: Facts, by_share: bool, changes: dict[str, Any]) -> Verdict:
     """The verdict that there is none, with what is known nevertheless."""
-    if reason in _MEANINGLESS:
+    if reason in MEANINGLESS:
         return Verdict(Case.CANNOT_JUDGE, reason, by_share=by_share)
     if reason is Reason.TOO_FEW_ROWS:
         return Verdict(Case.CANNOT_JUDGE, reason, by_share=by_share, **changes)
@@ -255,6 +276,13 @@ def _cannot_judge(reason: Reason, facts: Facts, by_share: bool, changes: dict[st
         by_share=by_share,
         **changes,
     )
+
+
+def _small_worse(groups: Sequence[GroupResult], thresholds: Thresholds) -> list[Any]:
+    """Groups without an interval that are worse off; one-sided, for all of them at once."""
+    tested = {row.label: row.p_worse for row in groups if row.p_worse is not None}
+    limit = (1 - thresholds.level) / 2 / max(len(tested), 1)
+    return [label for label, p in tested.items() if p <= limit]
 
 
 def _changes(groups: Sequence[GroupResult], thresholds: Thresholds) -> dict[str, Any]:

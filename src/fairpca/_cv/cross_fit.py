@@ -45,7 +45,8 @@ class Curve:
 
 def kept_directions(operand: Operand, basis: Array) -> int:
     """In how many directions of a subspace the rows of all groups together vary."""
-    shares, traces = operand.shares, operand.traces
+    shares = operand.shares
+    traces = operand.traces
     M_U = np.tensordot(shares, operand.products(basis), axes=1)
     values = np.linalg.eigvalsh(basis.T @ M_U)
     return int(np.count_nonzero(values > MEAN_NOISE * float(shares @ traces)))
@@ -76,7 +77,8 @@ class CrossFit:
             self._measure(new)
         known = sorted(self._errors)
         errors = np.stack([self._errors[stop] for stop in known], axis=1)
-        folds, path = self.folds, self.path
+        folds = self.folds
+        path = self.path
         held_out = HeldOut(errors, self._weights, self._variation, folds.odds, folds.repeats)
         if self.relative_errors:
             held_out = held_out.relative()

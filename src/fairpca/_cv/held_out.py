@@ -210,12 +210,14 @@ class HeldOut:
         estimate = np.asarray(figure(self.totals), np.float64)
         quantile = stdtrit(len(self.errors) - 1, 1 - (1 - level) / (2 * comparisons))
         margin = quantile * self.standard_error(figure)
-        low, high = estimate - margin, estimate + margin
+        low = estimate - margin
+        high = estimate + margin
         if self.chosen_together is not None:
             _, lower, higher = self.chosen_together.interval(
                 figure, level=level, comparisons=comparisons
             )
-            low, high = np.minimum(low, lower), np.maximum(high, higher)
+            low = np.minimum(low, lower)
+            high = np.maximum(high, higher)
         return Intervals(estimate, low, high)
 
     def contributions(self, figure: Figure) -> Array:

@@ -98,7 +98,8 @@ class LeaveOut:
 
     def _refuse_unjudged(self, left_out: Array) -> None:
         """Refuse folds that leave a group nothing to fit to or to judge by, given their rows."""
-        labels, counts = self._repeats[0].groups.tolist(), self._repeats[0].counts
+        labels = self._repeats[0].groups.tolist()
+        counts = self._repeats[0].counts
         nothing_left = self._compared & (left_out == counts).any(axis=0)
         unjudged = nothing_left | (self._compared & (left_out == 0).all(axis=0))
         if unjudged.any():
@@ -112,7 +113,8 @@ class LeaveOut:
 
     def _refuse_unequal_weights(self, weights: Array) -> None:
         """Refuse rows so heavy that the sums hold few digits of others, given weights by fold."""
-        lightest, heaviest = weights[weights > 0].min(), weights.max()
+        lightest = weights[weights > 0].min()
+        heaviest = weights.max()
         if lightest < _LEAST_WEIGHT * heaviest:
             raise ValueError(
                 f"sample_weight: the rows of one fold weigh {heaviest / lightest:.1g} times as "
@@ -139,7 +141,8 @@ def _sums_without_each(parts: Sequence[AnySums], others: AnySums) -> Iterator[An
         yield others
         return
     middle = len(parts) // 2
-    first, second = parts[:middle], parts[middle:]
+    first = parts[:middle]
+    second = parts[middle:]
     yield from _sums_without_each(first, _added([others, *second]))
     yield from _sums_without_each(second, _added([others, *first]))
 
@@ -152,7 +155,8 @@ def _added(parts: Sequence[AnySums]) -> AnySums:
 
 def fold_of(fit_to: AnySums, judge: AnySums, compared: Mask, standardize: bool) -> Fold:
     """The fold of the sums of its training rows and of the rows left out, by the same groups."""
-    sums, left_out = fit_to, judge
+    sums = fit_to
+    left_out = judge
     empty = sums.rows == 0
     if empty.any():  # these groups weigh next to nothing and lie at the overall mean
         mean = sums.take(np.flatnonzero(~empty).tolist()).mean
@@ -161,7 +165,9 @@ def fold_of(fit_to: AnySums, judge: AnySums, compared: Mask, standardize: bool) 
     mean = sums.mean
     if standardize:
         scale = scale_of(np.add(*sums.variances()), mean)
-        sums, left_out, mean = sums.divided(scale), left_out.divided(scale), mean / scale
+        sums = sums.divided(scale)
+        left_out = left_out.divided(scale)
+        mean = mean / scale
     if isinstance(sums, PairSums) and isinstance(left_out, PairSums):
         # How often the rows of a group have a pair of values, all folds together tell best.
         groups = range(len(sums.rows))

@@ -87,7 +87,8 @@ class FoldOfTwo:
             return _lifted([self._basis(stop) for stop in stops], self.operand)
 
     def _basis(self, stop: float) -> Array:
-        spaces, pca = self.spaces, self.path.pca
+        spaces = self.spaces
+        pca = self.path.pca
         alpha = self.path.alpha(stop)
         weights = alpha * spaces.shares
         weights[pca.harmed] += 1 - alpha

@@ -95,7 +95,8 @@ def _refuse_torn(cv: Any, test: Codes, units: Units) -> None:
 
 def _left_out(cv: Any, codes: Codes, units: Units | None) -> list[Codes]:
     """The rows that each split of a splitter or an iterable leaves out."""
-    n, left_out = len(codes), []
+    n = len(codes)
+    left_out = []
     try:
         with warnings.catch_warnings():  # splitters that need no groups complain of them
             warnings.filterwarnings("ignore", "The groups parameter is ignored")

@@ -125,7 +125,8 @@ def choose(
     """The best stop; told to ``leave`` PCA, it is PCA only where no other stop is allowed."""
     if worst_off_decides(problem):
         return _best_for_worst_off(curve, gate, leave)
-    D, allowed = curve.disparity, _allowed(curve, problem)
+    D = curve.disparity
+    allowed = _allowed(curve, problem)
     if leave and allowed[1:].any():
         allowed[BASELINE] = False
     fair_enough = ((problem.max_disparity or 0.0) >= D) & allowed
@@ -148,7 +149,8 @@ def _best_for_worst_off(curve: Curve, gate: float, leave: bool) -> int:
     uncorrected standard error of its change to each error. Of the stops beyond parity only the
     first is eligible; unless the projection jumps it lies close to parity.
     """
-    compared, held_out = curve.sides.compared, curve.held_out
+    compared = curve.sides.compared
+    held_out = curve.held_out
     worst = held_out.worst_off(compared)
     corrected = held_out.standard_error(lambda totals: totals.changes[:, worst])
     beyond = np.logical_or.accumulate(curve.disparity <= 0)
@@ -196,7 +198,8 @@ def _up_to_parity(cross_fit: CrossFit) -> Curve:
     """Held-out errors along the path, with more stops near where parity is first passed."""
     curve = cross_fit.at(_STOPS)
     for _ in range(_INTERPOLATIONS):
-        D, stops = curve.disparity, curve.stops
+        D = curve.disparity
+        stops = curve.stops
         first = int((D <= 0).argmax())
         if D[first] > 0 or first == 0:
             break

@@ -44,7 +44,7 @@ from fairpca._moments.sums import all_at_center
 from fairpca._typing import Array, Center, Codes, Label, Labels, Mask
 
 _GRAMS_UP_TO = 5000  # features
-_FEW_ROWS = 1000  # With more features, a copy of up to this many rows is cheap to decompose.
+_FEW_ENTRIES = 1 << 26  # With more features, so many numbers of few rows are copied: 512 MiB.
 _FAR = 100  # squared mean over variance; beyond it, at most one entry in a hundred is zero
 
 
@@ -318,7 +318,7 @@ def learn(given: Input, folds: FoldRule | Codes | None = None) -> Moments:
     rows = as_rows(given.X)
     given = given._replace(X=rows)
     n, d = rows.n_rows, rows.n_features
-    small = n <= _FEW_ROWS and n * d <= 8 * ENTRIES_AT_A_TIME
+    small = 2 * n <= _GRAMS_UP_TO and n * d <= _FEW_ENTRIES
     if d <= _GRAMS_UP_TO or (are_few(n, d) and (small or folds is not None)):
         return moments_of_rows(given, folds)
     if folds is not None:

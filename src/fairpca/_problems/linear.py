@@ -57,7 +57,8 @@ class LinearProblem:
 
         The best levels are envelopes over the rows of one level alone.
         """
-        excess, alone = self.rows @ errors - self.limits, (self.levels != 0.0).sum(axis=1) == 1
+        excess = self.rows @ errors - self.limits
+        alone = (self.levels != 0.0).sum(axis=1) == 1
         own = [(b[alone & (b != 0.0)][0], excess[alone & (b != 0.0)]) for b in self.levels.T]
         levels = np.array([-b * values.max() for b, values in own])
         return excess + self.levels @ levels, levels
@@ -95,7 +96,8 @@ def _build(
     """Stack blocks of rows, of which the first ``n_equal`` hold with equality, and the caps."""
     caps = np.broadcast_to(cap, compared.shape)[compared]
     if np.isfinite(caps).all():
-        errors, no_level = np.eye(len(compared))[compared], [0.0] * len(level_cost)
+        errors = np.eye(len(compared))[compared]
+        no_level = [0.0] * len(level_cost)
         blocks.append((errors, no_level, caps, 1.0 / len(caps)))
     rows, levels, limits, starts = zip(*blocks, strict=True)
     repeat = np.repeat(np.arange(len(blocks)), [len(one) for one in limits])
@@ -152,7 +154,8 @@ def least_error(
     a spread of zero the errors are set equal, with one signed price each, because the two prices
     of a pair of inequalities would grow without limit.
     """
-    errors, n_equal = np.eye(len(compared))[compared], 0
+    errors = np.eye(len(compared))[compared]
+    n_equal = 0
     blocks: _Rows = []
     if max_spread == 0.0:
         n_equal = len(errors)
@@ -166,6 +169,8 @@ def least_error(
 
 def _between_levels(compared: Mask) -> _Rows:
     """The errors of the groups compared lie below the first level and above the second."""
-    errors, n = np.eye(len(compared))[compared], np.count_nonzero(compared)
-    upper, lower = [-1.0, 0.0], [0.0, 1.0]
+    errors = np.eye(len(compared))[compared]
+    n = np.count_nonzero(compared)
+    upper = [-1.0, 0.0]
+    lower = [0.0, 1.0]
     return [(errors, upper, np.zeros(n), 1.0 / n), (-errors, lower, np.zeros(n), 1.0 / n)]

@@ -107,7 +107,9 @@ def best_and_worst(errors: Array, traces: Array, compared: Mask) -> tuple[int, i
     Where errors are equal to rounding, the first group is the best and the last the worst, so that
     the answer does not depend on the processor.
     """
-    members, errors, noise = np.flatnonzero(compared), errors[compared], moment_noise(traces)
+    members = np.flatnonzero(compared)
+    errors = errors[compared]
+    noise = moment_noise(traces)
     best = np.flatnonzero(errors <= errors.min() + noise)[0]
     worst = np.flatnonzero(errors >= errors.max() - noise)[-1]
     return int(members[best]), int(members[worst])

@@ -105,7 +105,7 @@ def search_in_basis(
     """
 
     def find(compact: Operand) -> Solution:
-        spaces = None if start is None else start.found_in
+        spaces = getattr(start, "found_in", None)
         if not isinstance(spaces, Eigenspaces | Basis) or spaces.operand is not compact:
             spaces = _spaces_of_one_search(compact, rank)
         before = spaces.n_eigensolves
@@ -162,7 +162,8 @@ def _residuals_are_faster(operand: Operand, rank: int) -> bool:
 
 
 def _basis_of_products(operand: Operand, rank: int) -> GrowingBasis:
-    d, k = operand.n_features, len(operand.shares)
+    d = operand.n_features
+    k = len(operand.shares)
     capacity = max(KEPT_BYTES // (4 * d * (k + 1)), 8 * rank + 16)
     limit = 2 * _GROWING_BASIS_PER_RANK * max(rank, 8)
     return GrowingBasis(operand, rank, limit, capacity)

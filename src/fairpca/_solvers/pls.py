@@ -101,7 +101,9 @@ def _row_space(operand: Operand) -> Array | None:
     if varying.all() and operand.frame is None:
         return None
     V = np.linalg.qr(deviations[:, np.newaxis] * vectors[:, varying])[0]
-    return V if operand.frame is None else operand.frame.lift(V)
+    if operand.frame is None:
+        return V
+    return operand.frame.lift(V)
 
 
 def _within(problem: PLSProblem, operand: Operand, V: Array) -> PLSProblem:
@@ -138,7 +140,9 @@ def _best_place(problem: PLSProblem, operand: Operand, rank: int) -> _Place:
     Where more components are wanted than hiding leaves, the first places may exceed it too.
     """
     at = partial(_place, problem, operand, rank)
-    places = [at(0.0)] if problem.complement.n_features >= rank else []
+    places = []
+    if problem.complement.n_features >= rank:
+        places.append(at(0.0))
     for step in _STEPS:
         place = at(step)
         if place.left >= 0:

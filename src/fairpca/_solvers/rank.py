@@ -34,7 +34,9 @@ def solve_fewest_components(
         under_pca = np.append((lost <= may_lose[:, None]).all(axis=0)[:-1], True)
         rank = max(least, 1 + int(under_pca.argmax()))
     solutions: dict[int, Solution] = {}
-    too_few, enough, step = least - 1, operand.n_features + 1, 1
+    too_few = least - 1
+    enough = operand.n_features + 1
+    step = 1
     while enough - too_few > 1:
         solutions[rank] = solution = solve_rank(rank)
         if (solution.errors <= may_lose).all() or rank == operand.n_features:
@@ -64,7 +66,8 @@ def _least_rank(matrices: Array, traces: Array, may_lose: Array) -> int:
     if not count.any():
         return 1
     matrices = matrices[count] / may_lose[count, None, None]
-    whole, least = traces[count] / may_lose[count], 1
+    whole = traces[count] / may_lose[count]
+    least = 1
     weights = np.full(len(matrices), 1 / len(matrices))
     for step in 0.7 ** np.arange(8):
         values, V = descending(np.tensordot(weights, matrices, axes=1))

@@ -45,6 +45,9 @@ average; random starts follow while the welfare is below its target.
 """
 
 from dataclasses import dataclass, replace
+from itertools import compress
+from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq, nnls
@@ -66,7 +69,8 @@ class Welfare:
     """The groups, and their welfare under a projection."""
 
     def __init__(self, spaces: Spaces, problem: WelfareProblem) -> None:
-        self.spaces, self.problem = spaces, problem
+        self.spaces = spaces
+        self.problem = problem
         self.members = np.flatnonzero(spaces.compared & varying_groups(spaces.traces))
 
     def kept(self, errors: Array) -> Array:
@@ -81,31 +85,35 @@ class Welfare:
 
     def best_average(self) -> Solution:
         """The largest mean variance, which one eigenproblem solves; PCA where no group varies."""
-        n = len(self.members)
-        point = self.spaces.top(self.weights(1 / n)) if n else self.spaces.pca
-        return self._solution(point, point, np.inf)
+        point = self.spaces.pca
+        if len(self.members):
+            point = self.spaces.top(self.weights(1 / len(self.members)))
+        return self.solution(point, point)
 
-    def certified(
-        self, found: Point, *rests_on: Point, proof: Point | None = None, tol: float = np.inf
-    ) -> Solution:
-        """A projection with the better of two bounds, at its own gradient and of ``proof``.
-
-        The projection counts as the best up to a gap of ``tol`` times the largest trace.
-        """
-        own = self.spaces.top(self.weights(self.problem.gradient(self.kept(found.errors))))
-        best = own if proof is None else min(own, proof, key=self.most)
-        return self._solution(found, best, tol, *rests_on)
+    def proof(self, kept: Array) -> Point:
+        """The point whose weights, the gradient where this is kept, bound the welfare."""
+        return self.spaces.top(self.weights(self.problem.gradient(kept)))
 
     def most(self, point: Point) -> float:
         """The largest welfare that the weights of a point leave possible."""
         return float(point.weights @ self.spaces.traces) - point.bound
 
-    def _solution(self, found: Point, proof: Point, tol: float, *rests_on: Point) -> Solution:
-        kept, most = self.kept(found.errors), self.most(proof)
-        value = self.problem.measure(kept) if len(kept) else 0.0
-        proven = most - value <= tol * float(self.spaces.traces.max())
-        status = Status.WELFARE_BEST if proven else Status.WELFARE_UNPROVEN
-        found, rests_on = replace(found, weights=proof.weights), (proof, *rests_on)
+    def solution(
+        self, found: Point, proof: Point, *rests_on: Point, tol: float = np.inf
+    ) -> Solution:
+        """A projection with a bound; the best one up to a gap of ``tol`` times the largest trace.
+
+        Where no group takes part, the welfare is zero.
+        """
+        most = self.most(proof)
+        value = 0.0
+        if len(self.members):
+            value = self.problem.measure(self.kept(found.errors))
+        status = Status.WELFARE_UNPROVEN
+        if most - value <= tol * float(self.spaces.traces.max()):
+            status = Status.WELFARE_BEST
+        found = replace(found, weights=proof.weights)
+        rests_on = (proof, *rests_on)
         return self.spaces.solution(found, status, "welfare", -value, -most, rests_on=rests_on)
 
 
@@ -115,7 +123,8 @@ def solve_welfare_of_two(spaces: Eigenspaces, problem: WelfareProblem) -> Soluti
     a = problem.inequality_aversion
     if a == 0.0 or len(welfare.members) < 2:
         return welfare.best_average()
-    traces, scale = spaces.traces, float(spaces.traces.max())
+    traces = spaces.traces
+    scale = float(spaces.traces.max())
     coefficients = (traces / scale) ** ((a - 1.0) / max(a, 1.0))
     coefficients = scale * coefficients / coefficients.max()
 
@@ -132,23 +141,27 @@ def solve_welfare_of_two(spaces: Eigenspaces, problem: WelfareProblem) -> Soluti
     line = Line(spaces, at, difference, np.array([1.0, -1.0]) * (scale / traces))
     only_0, only_1 = (spaces.top(unit, 1.0 - unit) for unit in np.eye(2))
     edge = 4 * EPS  # at the ends of the interval a weight would be zero
-    below, above = line.sample(edge, only_1), line.sample(1.0 - edge, only_0)
-    if below.value >= 0.0 or above.value <= 0.0:
-        found = (below if below.value >= 0.0 else above).point
-        return welfare.certified(found, found)
-    crossing = line.cross(below, above)
-    return welfare.certified(crossing.found, crossing.at.point)
+    below = line.sample(edge, only_1)
+    above = line.sample(1.0 - edge, only_0)
+    if below.value >= 0.0:
+        found = rests_on = below.point
+    elif above.value <= 0.0:
+        found = rests_on = above.point
+    else:
+        crossing = line.cross(below, above)
+        found = crossing.found
+        rests_on = crossing.at.point
+    return welfare.solution(found, welfare.proof(welfare.kept(found.errors)), rests_on)
 
 
 @dataclass
 class _Atoms:
     """Projections found so far, the variances they leave, and their shares in the average.
 
-    The average begins with ``P = (r / d) I``, inside the set, where every group keeps something;
-    None stands for it among the bases.
+    The first atom is ``P = (r / d) I``, inside the set, where every group keeps something.
     """
 
-    bases: list[Array | None]
+    bases: list[Array]  # of the atoms but the first
     kept: Array  # the variances, one row per atom
     shares: Array
 
@@ -159,8 +172,10 @@ class _Atoms:
         self.shares = np.append(self.shares, 0.0)
         _correct(self, problem)
         used = self.shares > 0.0
-        self.bases = [basis for basis, use in zip(self.bases, used, strict=True) if use]
-        self.kept, self.shares = self.kept[used], self.shares[used]
+        used[0] = True
+        self.bases = list(compress(self.bases, used[1:]))
+        self.kept = self.kept[used]
+        self.shares = self.shares[used]
 
 
 def solve_welfare(spaces: Spaces, problem: WelfareProblem, tol: float = 1e-9) -> Solution:
@@ -172,20 +187,24 @@ def solve_welfare(spaces: Spaces, problem: WelfareProblem, tol: float = 1e-9) ->
     proof, atoms = _relax(welfare, 0.1 * target)
     work = Workspace(spaces, unit=1.0)
     found = _climb(work, welfare, atoms, welfare.most(proof) - target)
-    return welfare.certified(found, proof=proof, tol=tol)
+    own = welfare.proof(welfare.kept(found.errors))
+    return welfare.solution(found, min(own, proof, key=welfare.most), tol=tol)
 
 
 def _relax(welfare: Welfare, tol: float) -> tuple[Point, _Atoms]:
     """The point that bounds the welfare best, and atoms whose average is within ``tol`` of it."""
-    spaces, problem = welfare.spaces, welfare.problem
+    spaces = welfare.spaces
+    problem = welfare.problem
     uniform = spaces.traces[welfare.members] * spaces.rank / spaces.n_features
-    atoms = _Atoms([None], uniform[np.newaxis], np.ones(1))
-    best, least = spaces.pca, np.inf
+    atoms = _Atoms([], uniform[np.newaxis], np.ones(1))
+    best = spaces.pca
+    least = np.inf
     for _ in range(5 * MAX_STEPS):
         average = atoms.shares @ atoms.kept
-        point = spaces.top(welfare.weights(problem.gradient(average)))
+        point = welfare.proof(average)
         if welfare.most(point) < least:
-            best, least = point, welfare.most(point)
+            best = point
+            least = welfare.most(point)
         if least - problem.measure(average) <= tol:
             break
         atoms.add(point.basis, welfare.kept(point.errors), problem)
@@ -220,55 +239,68 @@ def _line_search(problem: WelfareProblem, average: Array, change: Array) -> floa
 
     if slope(1.0) >= 0.0:
         return 1.0
-    return float(brentq(slope, 0.0, 1.0, xtol=4 * EPS)) if slope(0.0) > 0.0 else 0.0
+    if slope(0.0) <= 0.0:
+        return 0.0
+    return float(brentq(slope, 0.0, 1.0, xtol=4 * EPS))
 
 
 def _climb(work: Workspace, welfare: Welfare, atoms: _Atoms, target: float) -> Point:
     """A projection near the average of the atoms; the search ends at the target welfare."""
     for basis in atoms.bases:
-        if basis is not None:
-            work.grow(basis)
-    uniform = np.eye(work.basis.shape[1]) * work.rank / work.spaces.n_features
-    P = np.zeros_like(uniform)
-    for share, basis in zip(atoms.shares, atoms.bases, strict=True):
-        inside = None if basis is None else work.basis.T @ basis
-        P += share * (uniform if inside is None else inside @ inside.T)
+        work.grow(basis)
+    P = atoms.shares[0] * np.eye(work.basis.shape[1]) * work.rank / work.spaces.n_features
+    for share, basis in zip(atoms.shares[1:], atoms.bases, strict=True):
+        inside = work.basis.T @ basis
+        P += share * inside @ inside.T
     occupations, vectors = np.linalg.eigh(P)
-    best, most = _ascend(work, welfare, vectors[:, -work.rank :])
+    best = _ascend(work, welfare, vectors[:, -work.rank :])
     for start in random_starts(*split(occupations, vectors), work.rank):
-        if most >= target:
+        if best.welfare >= target:
             break
-        other, value = _ascend(work, welfare, start)
-        best, most = (other, value) if value > most else (best, most)
-    return replace(best, basis=work.basis @ best.basis)
+        best = max(best, _ascend(work, welfare, start), key=attrgetter("welfare"))
+    return Point(np.zeros(len(best.errors)), work.basis @ best.basis, best.errors, np.nan)
 
 
-def _ascend(work: Workspace, welfare: Welfare, basis: Array) -> tuple[Point, float]:
-    """Newton's method from one start, and the welfare at its end; every step gains."""
-    best, value = _point(work, welfare, basis)
+class _Place(NamedTuple):
+    """A subspace of the span, and the welfare there."""
+
+    basis: Array
+    errors: Array
+    welfare: float
+
+    @classmethod
+    def at(cls, work: Workspace, welfare: Welfare, basis: Array) -> "_Place":
+        """The place with this basis."""
+        errors = work.errors(basis)
+        return cls(basis, errors, welfare.problem.measure(welfare.kept(errors)))
+
+
+def _ascend(work: Workspace, welfare: Welfare, basis: Array) -> _Place:
+    """Newton's method from one start; every step gains."""
+    best = _Place.at(work, welfare, basis)
     for _ in range(MAX_STEPS):
-        U, step = _newton_step(work, welfare, best)
-        length, size = 1.0, float(np.abs(step).max(initial=0.0))
-        while length * size > ROOT_EPS:  # radians
-            trial, gained = _point(work, welfare, np.linalg.qr(U + length * step)[0])
-            if gained > value:
-                best, value = trial, gained
-                break
-            length *= 0.5
-        else:
+        better = _better(work, welfare, best)
+        if better is None:
             break
-    return best, value
+        best = better
+    return best
 
 
-def _point(work: Workspace, welfare: Welfare, basis: Array) -> tuple[Point, float]:
-    errors = work.errors(basis)
-    point = Point(np.zeros(len(errors)), basis, errors, np.nan)
-    return point, welfare.problem.measure(welfare.kept(errors))
+def _better(work: Workspace, welfare: Welfare, than: _Place) -> _Place | None:
+    """A place along Newton's step that gains; None if rounding leaves no gain."""
+    U, step = _newton_step(work, welfare, than)
+    while np.abs(step).max(initial=0.0) > ROOT_EPS:  # radians
+        trial = _Place.at(work, welfare, np.linalg.qr(U + step)[0])
+        if trial.welfare > than.welfare:
+            return trial
+        step *= 0.5
+    return None
 
 
-def _newton_step(work: Workspace, welfare: Welfare, at: Point) -> tuple[Array, Array]:
+def _newton_step(work: Workspace, welfare: Welfare, at: _Place) -> tuple[Array, Array]:
     """A basis of the same subspace, and the change to add to it."""
-    a, rank = welfare.problem.inequality_aversion, at.basis.shape[1]
+    a = welfare.problem.inequality_aversion
+    rank = at.basis.shape[1]
     kept = welfare.kept(at.errors)
     s = welfare.problem.portions(kept)
     unit = np.maximum(kept, kept.max() * ROOT_EPS)
@@ -277,7 +309,8 @@ def _newton_step(work: Workspace, welfare: Welfare, at: Point) -> tuple[Array, A
     N = np.linalg.qr(at.basis, mode="complete")[0][:, rank:]
     top, turn_u = np.linalg.eigh(at.basis.T @ W @ at.basis)
     rest, turn_n = np.linalg.eigh(N.T @ W @ N)
-    U, N = at.basis @ turn_u, N @ turn_n
+    U = at.basis @ turn_u
+    N = N @ turn_n
     J = 2.0 * (N.T @ matrices @ U)
     D = 2.0 * np.abs(top - rest[:, np.newaxis])
     scaled = J / np.maximum(D, ROOT_EPS * max(float(top.max()), float(rest.max(initial=0))))

@@ -48,7 +48,8 @@ class Balance:
         self.own = own or tuple(spaces.top(unit) for unit in np.eye(k))
         self.least = np.array([point.errors[g] for g, point in enumerate(self.own)])
         offsets = {"loss": self.least, "error": np.zeros(k), "variance": spaces.traces}
-        self.offsets, self.compared = offsets[criterion], spaces.compared
+        self.offsets = offsets[criterion]
+        self.compared = spaces.compared
         varying = spaces.compared & varying_groups(spaces.traces)
         if criterion == "variance" and varying.any():
             self.compared = varying
@@ -65,9 +66,11 @@ class Balance:
         self, found: Point, status: Status, weights: Array, bound: float, *rests_on: Point
     ) -> Solution:
         """Package a projection with the bound that the weights prove."""
-        losses, value = np.maximum(found.errors - self.least, 0.0), self.worst(found.errors)
+        losses = np.maximum(found.errors - self.least, 0.0)
+        value = self.worst(found.errors)
         extras = {"group_losses_": losses, "group_weights_": weights}
-        found, rests_on = replace(found, weights=weights), (*self.own, *rests_on)
+        found = replace(found, weights=weights)
+        rests_on = (*self.own, *rests_on)
         return self.spaces.solution(
             found, status, "worst", value, bound, rests_on=rests_on, extras=extras
         )
@@ -88,11 +91,13 @@ def solve_minmax(spaces: Eigenspaces, criterion: Criterion) -> Solution:
         return float(first - second)
 
     line = Line(spaces, spaces.top_of_two, difference, np.array([1.0, -1.0]))
-    below, above = line.sample(1.0, own[0]), line.sample(0.0, own[1])
+    below = line.sample(1.0, own[0])
+    above = line.sample(0.0, own[1])
     for point, excess in ((own[0], below.value), (own[1], -above.value)):
         if excess >= -spaces.rounding:
-            equal = excess <= spaces.rounding
-            status = Status.GROUPS_EQUAL if equal else Status.ONE_GROUP_DECIDES
+            status = Status.GROUPS_EQUAL
+            if excess > spaces.rounding:
+                status = Status.ONE_GROUP_DECIDES
             return balance.solution(point, status, point.weights, balance.phi(point))
     crossing = line.cross(below, above)
     best = crossing.at.point
@@ -103,19 +108,27 @@ def solve_minmax(spaces: Eigenspaces, criterion: Criterion) -> Solution:
 
 def solve_worst(spaces: Spaces, criterion: Criterion, tol: float = 1e-9) -> Solution:
     """Minimise the largest loss or error of the groups compared, or maximise the least variance."""
-    balance, pca, work = Balance(spaces, criterion), spaces.pca, Workspace(spaces)
+    balance = Balance(spaces, criterion)
+    pca = spaces.pca
+    work = Workspace(spaces)
     compared = balance.compared
     if spaces.rank == spaces.n_features or not varying_groups(spaces.traces).any():
-        found, bound, tolerance = pca, balance.worst(pca.errors), 0.0  # nothing is ever lost
+        found = pca
+        bound = balance.worst(pca.errors)
+        tolerance = 0.0  # nothing is ever lost
     else:
         best = minimise(work, least_maximum(balance.offsets, compared), tol)
         found = Point(best.weights, best.basis, best.errors, nan)
-        bound, tolerance = best.bound, tol * abs(best.value)
+        bound = best.bound
+        tolerance = tol * abs(best.value)
     least = balance.worst(found.errors) - max(work.parity, tolerance)
     worst = compared & (found.errors - balance.offsets >= least)
-    weights = worst / np.count_nonzero(worst) if found is pca else found.weights
-    if np.count_nonzero(worst) == np.count_nonzero(compared):
+    weights = found.weights
+    if found is pca:
+        weights = worst / np.count_nonzero(worst)
+    status = Status.WORST_EQUAL
+    if (worst == compared).all():
         status = Status.GROUPS_EQUAL
-    else:
-        status = Status.ONE_GROUP_DECIDES if worst.sum() == 1 else Status.WORST_EQUAL
+    elif worst.sum() == 1:
+        status = Status.ONE_GROUP_DECIDES
     return balance.solution(found, status, weights, bound)

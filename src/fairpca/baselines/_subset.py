@@ -73,9 +73,10 @@ def solve_subset(
             f"more than {EXACT_LIMIT}; pass SubsetFairPCA({rank}, solver='spea2')."
         )
     lambdas, V = descending(np.tensordot(operand.shares, operand.dense_matrices, axes=1))
-    lambdas = np.maximum(lambdas, 0.0)
+    unit = _far_from_one(float(lambdas[0]))  # so that no product leaves the range of float64
+    lambdas = np.maximum(lambdas, 0.0) / unit
     products = operand.products(V)
-    deltas = np.einsum("ij,ij->j", V, products[1] - products[0])
+    deltas = np.einsum("ij,ij->j", V, products[1] - products[0]) / unit
     exact = solver != "spea2" and count <= EXACT_LIMIT
     if exact:
         front = exact_front(lambdas, deltas, rank)
@@ -83,10 +84,11 @@ def solve_subset(
         front = spea2_front(lambdas, deltas, rank, random_state)
     first = exact_front(lambdas, deltas, 1) if selection == "weighted" else None
     chosen = select(front, selection, first=first)
+    front = Front(front.subsets, front.errors * unit, front.fairness * unit**2)
     subset = front.subsets[chosen]
     F = float(front.fairness[chosen])
     principal = V[:, :rank]
-    pca_bound = float(lambdas[rank:].sum())
+    pca_bound = float(lambdas[rank:].sum()) * unit
     pca = Point(operand.shares, principal, operand.errors(principal), pca_bound)
     privileged, harmed = best_and_worst(pca.errors, operand.traces, operand.compared)
     return Solution(
@@ -191,6 +193,11 @@ def spea2_front(
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     found = _spea2.search(lambdas, deltas, pca, population, rng)
     return _front(lambdas, deltas, np.vstack([pca, found]))
+
+
+def _far_from_one(size: float) -> float:
+    """The nearest power of 2**64, which is 1 for ordinary sizes; dividing by it costs no digits."""
+    return math.ldexp(1.0, 64 * round(math.frexp(size)[1] / 64))
 
 
 def _tolerance(terms: Array) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 
 import fairpca
 from fairpca._audit.record import AnyAudit, Audit, Interval
-from fairpca._audit.verdict import Case, Reason, Remedy
+from fairpca._audit.verdict import MEANINGLESS, Case, Remedy
 from fairpca._progress import printable
 from fairpca._typing import Array
 from fairpca.path import TradeoffPath
@@ -59,7 +59,7 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
     verdict, least, rows = audit.verdict, audit.provenance.thresholds.judge_from, []
 
     def cell(interval: Interval | None, estimate: float) -> Cell:
-        if verdict.reason in (Reason.NOTHING_COMPRESSED, Reason.ONE_VALUE_DECIDES):
+        if verdict.reason in MEANINGLESS:
             return Cell()  # ratios of rounding errors, or of one value
         if interval is None:
             return Cell(*worse(estimate))
@@ -70,7 +70,7 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
         before, after, shown = row.baseline, row.alternative, row.n > 1  # not those of one person
         note = ""
         if not row.judged:
-            note = "too few to judge" if row.n < least else "not judged"
+            note = f"fewer than {least}: no interval" if row.n < least else "not judged"
         elif row.label == audit.provenance.reference:
             note = "the reference, against all others"
         gap = cell(*before.read(verdict.by_share))

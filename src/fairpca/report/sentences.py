@@ -5,6 +5,7 @@ sentences. Only the command line names its options: what to type comes from
 :class:`~fairpca.report.Origin`.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -43,8 +44,27 @@ class Said:
 def say(audit: AnyAudit) -> Said:
     """The verdict on an audit, in words: who is described worse, and who is selected less."""
     said = _say(audit)
+    small = _small_groups(audit)
     less, to_do = _selected_less(audit)
-    return replace(said, headline=f"{said.headline}{less}", to_do=f"{said.to_do}{to_do}")
+    headline = f"{said.headline}{small}{less}"
+    return replace(said, headline=headline, to_do=f"{said.to_do}{to_do}")
+
+
+def _small_groups(audit: AnyAudit) -> str:
+    """A sentence, after a blank, on groups worse off that are too small for an interval."""
+    names = quoted_names(audit)
+    found = []
+    for label in audit.verdict.small_worse:
+        row = audit.group(label)
+        _, gap = row.baseline.read(audit.verdict.by_share)
+        found.append(
+            f"{names[label]} {percent(gap)} ({counted(row.n, 'row')}, p = {row.p_worse:.2g})"
+        )
+    if not found:
+        return ""
+    least = audit.provenance.thresholds.judge_from
+    listed = in_a_row(found, _MOST_NAMED, _IN_TABLE)
+    return f" Worse off beyond chance, though fewer than {least} give no interval: {listed}."
 
 
 def _say(audit: AnyAudit) -> Said:
@@ -468,6 +488,12 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
             " ".join(about_column(audit, column) for column in deciding[:_MOST_NAMED]),
             f"Correct {columns}, or leave {'them' if deciding[1:] else 'it'} out, and run again.",
         )
+    if reason is Reason.ONE_COLUMN_DECIDES:
+        return (
+            f"This cannot be judged: column “{printable(audit.scale.column)}” decides alone.",
+            _about_scale(audit),
+            "Standardise the columns, and run again.",
+        )
     if reason is Reason.NOTHING_COMPRESSED:
         columns = counted(len(origin.feature_names), "column")
         part = "component" if getattr(audit, "kept", None) is None else "column"
@@ -490,6 +516,19 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
         f"many: {in_a_row(sizes, _MOST_NAMED, 'more groups')}.",
         f"Collect more rows{other_way}.",
     )
+
+
+def _about_scale(audit: AnyAudit) -> str:
+    """A sentence on the column of most variance, beside which others are lost."""
+    scale = audit.scale
+    n = len(audit.provenance.feature_names)
+    lost = f"{scale.n_lost} of {n} columns lose more than half of their own"
+    if scale.n_lost == 1:
+        lost = f"one of {n} columns loses more than half of its own"
+    share = f"{math.floor(1000 * scale.share) / 10:g} %"
+    if scale.share > 0.999:
+        share = "over 99.9 %"
+    return f"Column “{printable(scale.column)}” has {share} of the variance, and {lost}."
 
 
 def about_column(audit: AnyAudit, column: DecidingColumn) -> str:
@@ -565,6 +604,10 @@ def _notices(audit: AnyAudit) -> list[str]:
         if small:
             listed = in_a_row(small, _MOST_NAMED, _IN_TABLE)
             said.append(f"Too few people to judge, yet they {do}: {listed}. {advice}")
+    dominates = audit.scale.share >= audit.provenance.thresholds.dominates
+    if dominates and audit.scale.n_lost and verdict.reason is not Reason.ONE_COLUMN_DECIDES:
+        advice = "Standardise the columns unless their units are the same."
+        said.append(f"{_about_scale(audit)} {advice}")
     if verdict.reason is not Reason.TOO_FEW_ROWS:
         said += [about_column(audit, column) for column in audit.columns if not column.decides]
     if isinstance(audit, Audit):

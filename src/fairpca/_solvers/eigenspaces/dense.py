@@ -27,10 +27,14 @@ class Spaces:
     """
 
     def __init__(self, operand: Operand, rank: int) -> None:
-        self.operand, self.rank = operand, rank
-        self.shares, self.traces = operand.shares, operand.traces
-        self.compared, self.n_features = operand.compared, operand.n_features
-        self.errors, self.products = operand.errors, operand.products
+        self.operand = operand
+        self.rank = rank
+        self.shares = operand.shares
+        self.traces = operand.traces
+        self.compared = operand.compared
+        self.n_features = operand.n_features
+        self.errors = operand.errors
+        self.products = operand.products
         self.n_eigensolves = 0
 
     def top(self, weights: Array) -> Point:
@@ -112,7 +116,10 @@ class Eigenspaces(Spaces):
     def top(self, weights: Array, tiebreak: Array | None = None) -> Point:
         """``U(w)``; among equally good subspaces the best for the weights ``tiebreak``."""
         self.n_eigensolves += 1
-        M, r, tied_bound, everything = self.matrix(weights), self.rank, nan, None
+        M = self.matrix(weights)
+        r = self.rank
+        tied_bound = nan
+        everything = None
         if tiebreak is not None:
             values, basis, kept = _top_with_tiebreak(M, self.matrix(tiebreak), r)
             tied_bound = float(tiebreak @ self.traces) - kept
@@ -120,7 +127,8 @@ class Eigenspaces(Spaces):
             values, basis = top_eigenvectors(M, r)
         else:
             everything = descending(M)
-            values, basis = everything[0][:r], everything[1][:, :r]
+            values = everything[0][:r]
+            basis = everything[1][:, :r]
         bound = float(weights @ self.traces - values.sum())
         point = Point(weights, basis, self.errors(basis), bound, tied_bound)
         if everything is not None:
@@ -147,7 +155,9 @@ class Eigenspaces(Spaces):
         decomposition = next((one for one in self._kept if one.point is point), None)
         if decomposition is None:
             return None
-        r, values, V = self.rank, decomposition.values, decomposition.vectors
+        r = self.rank
+        values = decomposition.values
+        V = decomposition.vectors
         N = V[:, r:].T @ (self.matrix(direction) @ V[:, :r])
         gaps = values[:r] - values[r:, None]
         if gaps.min(initial=inf) <= ROUNDED * np.abs(values).max():
@@ -171,7 +181,8 @@ def _top_with_tiebreak(M: Array, M2: Array, r: int) -> tuple[Array, Array, float
     values, vectors = descending(M)
     tolerance = ROUNDED * np.abs(values).max()
     sure = int(np.count_nonzero(values > values[r - 1] + tolerance))
-    basis, tied = vectors[:, :r], np.abs(values - values[r - 1]) <= tolerance
+    basis = vectors[:, :r]
+    tied = np.abs(values - values[r - 1]) <= tolerance
     if sure + np.count_nonzero(tied) > r:
         rotation = top_eigenvectors(vectors[:, tied].T @ M2 @ vectors[:, tied], r - sure)[1]
         basis = np.hstack([vectors[:, :sure], vectors[:, tied] @ rotation])

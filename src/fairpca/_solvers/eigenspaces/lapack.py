@@ -31,7 +31,8 @@ def is_top(M: Array, basis: Array, values: Array, within: float = 4 * NEGLIGIBLE
     at a tenth of the cost of a decomposition.
     """
     size = float(np.linalg.norm(M))
-    lowest, error = values.min(), np.trace(M) - values.sum()
+    lowest = values.min()
+    error = np.trace(M) - values.sum()
     margin = max(within * abs(lowest), within * error, 4 * EPS * len(M) * size)
     shifted = 2 * size * basis @ basis.T
     shifted -= M

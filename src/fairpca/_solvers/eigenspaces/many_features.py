@@ -45,7 +45,8 @@ class Basis(Spaces):
 
     def __init__(self, operand: Operand, rank: int, room: int) -> None:
         super().__init__(operand, rank)
-        k, d = len(self.shares), operand.n_features
+        k = len(self.shares)
+        d = operand.n_features
         self.place = nan
         self._size = 0
         self._V = np.empty((room, d))  # unused rows cost no memory
@@ -320,7 +321,8 @@ class ThinSpaces(Spaces):
 
 def bordered(H: Array, V: Array, block: Array, products: Array) -> Array:
     """``V' C_g V`` with a block appended to V, given H for V alone and ``C_g`` times the block."""
-    corner, below = V.T @ products, block.T @ products
+    corner = V.T @ products
+    below = block.T @ products
     below = 0.5 * (below + below.transpose(0, 2, 1))
     return np.block([[H, corner], [corner.transpose(0, 2, 1), below]])
 

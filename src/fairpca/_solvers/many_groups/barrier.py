@@ -35,6 +35,7 @@ within the span exceeds the true one by more than the present gap of the path.
 """
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 from scipy.optimize import brentq
@@ -81,8 +82,10 @@ class SmoothedDual:
     """The function ``f`` of the module docstring, for a problem in units and the present span."""
 
     def __init__(self, work: Workspace, problem: LinearProblem) -> None:
-        self.problem, self.rank = problem, work.rank
-        self.matrices, self.traces = work.matrices, work.traces
+        self.problem = problem
+        self.rank = work.rank
+        self.matrices = work.matrices
+        self.traces = work.traces
         #: Number of logarithms; the duality gap on the path is at most ``mu`` times as large.
         self.n_terms = 2 * self.matrices.shape[1] + 2 * len(problem.limits)
         self.n_evaluations = 0  # eigendecompositions so far
@@ -94,15 +97,19 @@ class SmoothedDual:
         """
         if not self._allowed(prices, mu):
             raise ArithmeticError("rounding has moved the prices out of their limits")
-        better: _Evaluation | None = self._evaluate(prices, mu)
-        steps = -1
-        while better is not None:
-            at, prices, steps = better, better.prices, steps + 1
+        at = self._evaluate(prices, mu)
+        for steps in range(MAX_STEPS + 1):
             newton, tangent, decrement = self._directions(at, mu)
-            converged = decrement < tol or steps == MAX_STEPS
-            better = None if converged else self._search(at, newton, decrement, mu)
+            if decrement < tol or steps == MAX_STEPS:
+                break
+            better = self._search(at, newton, decrement, mu)
+            if better is None:
+                break
+            at = better
+        prices = at.prices
         low, high = self._room(prices, mu)
-        value, slack = self._bound(prices, at.eigenvalues), mu / low - mu / high
+        value = self._bound(prices, at.eigenvalues)
+        slack = mu / low - mu / high
         return Centre(prices, mu, value, at.vectors, at.filled, slack, newton, tangent, steps)
 
     def predict(self, centre: Centre, mu: float) -> tuple[Array, float]:
@@ -116,7 +123,9 @@ class SmoothedDual:
             step = centre.newton + (mu - centre.mu) * centre.tangent
         length = min(1.0, 0.95 * self._reach(centre.prices, step, centre.mu))
         prices = balanced(self.problem, centre.prices + length * step)
-        return (prices if self._allowed(prices, mu) else centre.prices), mu
+        if not self._allowed(prices, mu):
+            prices = centre.prices
+        return prices, mu
 
     def limit(self, centre: Centre) -> Array:
         """Prices extrapolated to ``mu = 0``: the error is of order ``mu**2``, not ``mu``."""
@@ -161,7 +170,8 @@ class SmoothedDual:
     def _reach(self, prices: Array, direction: Array, mu: float) -> float:
         """Longest step along a direction before a price meets its limit."""
         low, high = self._room(prices, mu)
-        down, up = direction < 0.0, direction > 0.0
+        down = direction < 0.0
+        up = direction > 0.0
         steps = np.concatenate([-low[down] / direction[down], high[up] / direction[up]])
         return float(steps.min(initial=np.inf))
 
@@ -182,7 +192,8 @@ class SmoothedDual:
         problem = self.problem
         rotated = at.vectors.T @ self.matrices @ at.vectors
         diagonals = np.einsum("gii->gi", rotated)
-        s, e = at.filled, at.empty
+        s = at.filled
+        e = at.empty
         K = 1.0 / (mu * (1.0 / np.outer(s, s) + 1.0 / np.outer(e, e)))
         k_ii = np.diag(K)
         mean = diagonals @ k_ii / k_ii.sum()
@@ -207,7 +218,8 @@ class SmoothedDual:
         levels /= np.linalg.norm(levels, axis=0)
         kkt = np.zeros((n + n_levels, n + n_levels))
         kkt[:n, :n] = N * np.outer(unit, unit) + ROUNDED * np.eye(n)
-        kkt[:n, n:], kkt[n:, :n] = levels, levels.T
+        kkt[:n, n:] = levels
+        kkt[n:, :n] = levels.T
         right = np.zeros((n + n_levels, 2))
         right[:n] = unit[:, np.newaxis] * np.column_stack([gradient, d_gradient])
         newton, tangent = (unit[:, np.newaxis] * np.linalg.solve(kkt, right)[:n]).T
@@ -236,7 +248,8 @@ def _occupy(eigenvalues: Array, rank: int, mu: float) -> tuple[float, Array, Arr
 
     share = rank / len(eigenvalues)
     margin = mu * (1.0 + abs(1.0 / (1.0 - share) - 1.0 / share))
-    low, high = eigenvalues[0] - margin, eigenvalues[-1] + margin
+    low = eigenvalues[0] - margin
+    high = eigenvalues[-1] + margin
     theta = brentq(lambda t: fill(t)[0].sum() - rank, low, high, xtol=1e-300, rtol=1e-15)
     return theta, *fill(theta)
 
@@ -249,22 +262,36 @@ def follow(
     Returns the last centre, the prices it leads to, and the best proof on the way.
     """
     last_mu = max(1e-9, 1e-2 * tol, 10.0 * work.noise)  # a smaller mu only adds rounding
-    prices, mu, shrink = problem.start, 0.1, 0.1
+    prices = problem.start
+    mu = 0.1
+    shrink = 0.1
     best = Proof(prices, -np.inf)
-    dual, before = SmoothedDual(work, problem), None
+    dual = SmoothedDual(work, problem)
+    before = None
     for _ in range(5 * MAX_STEPS):
         last = mu <= last_mu
-        centre = dual.centre(prices, mu, 1e-2 if last else 0.3)  # 0.3 will do for the tangent
-        if last and before is not None and centre.value < before.value - mu * dual.n_terms:
-            centre = before  # the value is too small: rounding ended Newton's method
-        prices = dual.limit(centre) if last else centre.prices
-        here = dual.value(prices) if last else centre.value
-        proof = Proof(prices, here) if work.closed else work.prove(problem, prices)
-        best = max(best, proof, key=lambda proof: proof.bound)
-        allowed = max(1e-3 * tol, work.noise, 0.0 if last else 0.1 * mu * dual.n_terms)
+        path_gap = mu * dual.n_terms
+        allowed = max(1e-3 * tol, work.noise)
+        if last:
+            centre = dual.centre(prices, mu, 1e-2)
+            if before is not None and centre.value < before.value - path_gap:
+                centre = before  # the value is too small: rounding ended Newton's method
+            prices = dual.limit(centre)
+            here = dual.value(prices)
+        else:
+            centre = dual.centre(prices, mu, 0.3)  # this will do for the tangent
+            prices = centre.prices
+            here = centre.value
+            allowed = max(allowed, 0.1 * path_gap)
+        proof = Proof(prices, here)
+        if not work.closed:
+            proof = work.prove(problem, prices)
+        best = max(best, proof, key=attrgetter("bound"))
         missing = here - proof.bound > allowed and best.bound <= ceiling
         if missing and proof.reach is not None and work.grow(proof.reach):
-            dual, before, prices = SmoothedDual(work, problem), None, centre.prices
+            dual = SmoothedDual(work, problem)
+            before = None
+            prices = centre.prices
             continue
         if last or best.bound > ceiling:
             break

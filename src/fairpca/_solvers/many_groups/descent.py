@@ -39,8 +39,7 @@ class Candidate:
 
     def better(self, other: Candidate, kept: float) -> Candidate:
         """The candidate that exceeds the limits less; of two that keep them, the lower one."""
-        mine, theirs = ((max(one.violation, kept), one.value) for one in (self, other))
-        return other if theirs < mine else self
+        return min(self, other, key=lambda one: (max(one.violation, kept), one.value))
 
 
 def descend(basis: Array, work: Workspace, problem: LinearProblem, prices: Array) -> Candidate:
@@ -58,8 +57,9 @@ def descend(basis: Array, work: Workspace, problem: LinearProblem, prices: Array
         penalty = 2.0 * (1.0 + np.abs(prices).sum())
         # The last step gains nothing measurable, but doubles the correct digits of the basis.
         last = promised <= work.noise
-        least = -penalty * work.noise if last else 0.0
-        length, gain = 1.0, least
+        least = -penalty * work.noise * last
+        length = 1.0
+        gain = least
         while length > 1e-3:
             turned = np.linalg.qr(U + length * step)[0]
             trial = _candidate(turned, work, problem, prices)
@@ -68,13 +68,16 @@ def descend(basis: Array, work: Workspace, problem: LinearProblem, prices: Array
                 break
             length *= 0.5
         # Where a limit is out of reach, or kept as well as rounding allows, a step changes nothing.
-        nothing = work.kept if trial.violation <= work.kept else work.noise
+        nothing = work.noise
+        if trial.violation <= work.kept:
+            nothing = work.kept
         stuck = length == 1.0 and abs(best.violation - trial.violation) <= nothing
+        if gain <= least:
+            damping = 100.0 * max(damping, 1e-6)
+        elif length == 1.0:
+            damping = max(damping / 10.0, ROOT_EPS)
         if gain > least:
             best = trial
-            damping = max(damping / 10.0, ROOT_EPS) if length == 1.0 else damping
-        else:
-            damping = 100.0 * max(damping, 1e-6)
         if (last and (stuck or best.violation <= KEPT * work.noise)) or damping > 1e3:
             break
     return replace(best, prices=prices)
@@ -88,7 +91,8 @@ def _quadratic_step(
     N = np.linalg.qr(at.basis, mode="complete")[0][:, work.rank :]
     a, turn_u = eigen(at.basis.T @ W @ at.basis)
     b, turn_n = eigen(N.T @ W @ N)
-    U, N = at.basis @ turn_u, N @ turn_n
+    U = at.basis @ turn_u
+    N = N @ turn_n
     curvature = np.maximum(2.0 * np.abs(a[:, np.newaxis] - b), damping)
     J = -2.0 * (work.products(U).transpose(0, 2, 1) @ N)
     scaled = J / np.sqrt(curvature)
@@ -116,7 +120,8 @@ def _multipliers(scaled: Array, errors: Array, problem: LinearProblem, prices: A
     sign = np.eye(len(prices))
     if problem.equal.any():
         sign = np.hstack([sign, -sign[:, problem.equal]])
-    near, strict = np.sqrt(_PROXIMITY), 1.0 / np.sqrt(_PROXIMITY)
+    near = np.sqrt(_PROXIMITY)
+    strict = 1.0 / np.sqrt(_PROXIMITY)
     system = np.vstack(
         [
             root @ problem.rows.T @ sign,

@@ -54,7 +54,9 @@ class Minimum:
 
     def at(self, other: Minimum | Solution, value: float) -> Minimum:
         """The same proof, for another projection with this value of the objective."""
-        basis, errors, violation = other.basis, other.errors, other.violation
+        basis = other.basis
+        errors = other.errors
+        violation = other.violation
         return replace(self, basis=basis, errors=errors, violation=violation, value=value)
 
     def solution(
@@ -65,10 +67,16 @@ class Minimum:
         ``error_gap`` says how far the overall error can be from the least one; it defaults to the
         gap of the objective.
         """
-        gap = self.value - self.bound if error_gap is None else error_gap
-        found = Point(self.weights, self.basis, self.errors, nan)
-        extras, value, bound = {"error_gap_": max(gap, 0.0)}, self.value, self.bound
-        solution = work.spaces.solution(found, status, objective, value, bound, extras=extras)
+        if error_gap is None:
+            error_gap = self.value - self.bound
+        solution = work.spaces.solution(
+            Point(self.weights, self.basis, self.errors, nan),
+            status,
+            objective,
+            self.value,
+            self.bound,
+            extras={"error_gap_": max(error_gap, 0.0)},
+        )
         return replace(solution, violation=self.violation)
 
 
@@ -90,14 +98,17 @@ def minimise(
     the bound passes the ceiling. With ``nearby_only`` the optimum next to the start is good enough,
     proven or not.
     """
-    problem, ceiling = problem.in_units(work.unit), ceiling / work.unit
+    problem = problem.in_units(work.unit)
+    ceiling = ceiling / work.unit
     if basis is not None:
         inside = work.basis.T @ basis
     elif prices is not None:
         inside = work.leading(problem.weights(prices))
     else:
         inside = work.leading(work.spaces.shares)
-    found, proof = _nearby(work, problem, tol, inside, problem.start if prices is None else prices)
+    if prices is None:
+        prices = problem.start
+    found, proof = _nearby(work, problem, tol, inside, prices)
     if not (nearby_only or proof.bound > ceiling or _proven(work, problem, found, proof, tol)):
         found, proof = _improved(work, problem, tol, ceiling, found, proof)
     return Minimum(
@@ -127,7 +138,9 @@ def minimise_in_face(
 
 def _allowed(work: Workspace, problem: LinearProblem, value: float, tol: float) -> float:
     """The gap at which to end, relative to what is minimised unless that may vanish."""
-    scale = 1.0 if len(problem.level_cost) == 2 else abs(value)
+    scale = abs(value)
+    if len(problem.level_cost) == 2:
+        scale = 1.0
     return max(tol * scale, KEPT * work.noise)
 
 
@@ -149,8 +162,11 @@ def _nearby(
             break
         if not work.grow(proof.reach):
             break
-        basis, prices = work.padded(found.basis), found.prices
-    return found, proof if proof.certain else _priced(work, problem, found.prices)
+        basis = work.padded(found.basis)
+        prices = found.prices
+    if not proof.certain:
+        proof = _priced(work, problem, found.prices)
+    return found, proof
 
 
 def _improved(
@@ -212,11 +228,16 @@ class FrontierOfMany(ABC):
 
     def __init__(self, spaces: Spaces, tol: float, like: FrontierOfMany | None = None) -> None:
         self.prices: dict[float, Array] = {}  # where the search for each stop ended
-        self._known = {} if like is None else like.prices
+        self._known: dict[float, Array] = {}  # where it ended on a similar frontier
+        if like is not None:
+            self._known = like.prices
         self.pca = replace(solve_pca(spaces), alpha=nan, extras={"error_gap_": 0.0})
-        self.work, self.tol = Workspace(spaces), tol
-        self.shares, self.compared = spaces.shares, spaces.compared
-        self.rounding, self.highest = self.work.rounding, self.largest(self.pca.errors)
+        self.work = Workspace(spaces)
+        self.tol = tol
+        self.shares = spaces.shares
+        self.compared = spaces.compared
+        self.rounding = self.work.rounding
+        self.highest = self.largest(self.pca.errors)
         self._near: tuple[Array | None, ...] = ()  # basis and prices where the last search ended
 
     def largest(self, errors: Array) -> float:
@@ -234,7 +255,9 @@ class FrontierOfMany(ABC):
     def largest_error_allowed(self, problem: FairProblem) -> float:
         """The overall error that a problem allows; infinite where no projection can exceed it."""
         limit = (1.0 + problem.max_error_increase) * float(self.shares @ self.pca.errors)
-        return limit if limit < float(self.shares @ self.work.spaces.traces) else inf
+        if limit < float(self.shares @ self.work.spaces.traces):
+            return limit
+        return inf
 
     def group_errors_allowed(self, problem: FairProblem) -> Array:
         """The largest error that a problem allows each group; infinite if it limits no group."""
@@ -243,7 +266,9 @@ class FrontierOfMany(ABC):
         with np.errstate(over="ignore", invalid="ignore"):
             limits = errors + problem.max_group_increase * errors
         limits = np.fmin(limits, traces)
-        return limits if (limits < traces).any() else np.full_like(traces, inf)
+        if (limits < traces).any():
+            return limits
+        return np.full_like(traces, inf)
 
     def _at_stop(self, stop: float, problem: LinearProblem) -> Minimum:
         """Least overall error at a stop, found from the prices known for it or the last result."""

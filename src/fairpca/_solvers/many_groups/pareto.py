@@ -93,17 +93,18 @@ class EfficientFrontier(FrontierOfMany):
         The price of the largest error is infinite there. A high price proves nearly as much; which
         one is best depends on how well the least largest error is known.
         """
-        lowest, unit = self.lowest, self.work.unit
+        lowest = self.lowest
+        unit = self.work.unit
         if self.highest <= lowest.value + self.rounding:
             return self.pca.bound
         prices = self._last[1]
         problem = least_error(self.shares, self.compared, cap=lowest.value).in_units(unit)
         unknown = max((lowest.value - lowest.bound) / unit, self.work.noise)
-        high_prices = np.array([1.0, 0.1, 10.0] if self.work.closed else [1.0]) / np.sqrt(unknown)
-        proofs = (
-            self.work.prove(problem, prices + high * lowest.weights[self.compared])
-            for high in high_prices
-        )
+        factors = [1.0]
+        if self.work.closed:
+            factors = [1.0, 0.1, 10.0]
+        high = lowest.weights[self.compared] / np.sqrt(unknown)
+        proofs = (self.work.prove(problem, prices + factor * high) for factor in factors)
         return max(proof.bound for proof in proofs) * unit
 
     @property
@@ -114,7 +115,9 @@ class EfficientFrontier(FrontierOfMany):
         return self._worst(best, status, self._least_error_at_the_end)
 
     def _status(self, found: Minimum, otherwise: Status) -> Status:
-        return Status.PARITY if self.spread(found.errors) <= self.work.parity else otherwise
+        if self.spread(found.errors) <= self.work.parity:
+            return Status.PARITY
+        return otherwise
 
     def within_budget(self, limit: float) -> Solution:
         """Least largest error at an overall error of at most ``limit``."""
@@ -125,13 +128,16 @@ class EfficientFrontier(FrontierOfMany):
         found = minimise(self.work, problem, self.tol)
         if found.violation > self.rounding:
             found = found.at(self.pca, self.highest)
-        left, price = limit - float(self.shares @ found.errors), float(found.prices[-1])
+        left = limit - float(self.shares @ found.errors)
+        price = float(found.prices[-1])
         if left > self.rounding or price <= self.tol:
             end = self.end
             if self.shares @ end.errors <= limit + self.rounding:
                 return end
-        least = limit - (found.value - found.bound) / price if price > 0 else self.pca.bound
-        return self._worst(found, Status.ERROR_BUDGET, max(least, self.pca.bound))
+        least = self.pca.bound
+        if price > 0:
+            least = max(least, limit - (found.value - found.bound) / price)
+        return self._worst(found, Status.ERROR_BUDGET, least)
 
     def within(self, limits: Array) -> Solution:
         """Least largest error with no group compared above its limit."""
@@ -167,7 +173,9 @@ class EfficientFrontier(FrontierOfMany):
 
     def basis(self, stop: float) -> Array:
         """A basis of the projection at a stop, without the proofs that end there."""
-        return self._last[0].basis if stop == 1.0 else super().basis(stop)
+        if stop == 1.0:
+            return self._last[0].basis
+        return super().basis(stop)
 
     def _at(self, c: float, *, nearby_only: bool = False) -> Minimum:
         """Least overall error with no group compared above ``c``; take values of ``c`` in order."""
@@ -181,7 +189,8 @@ class EfficientFrontier(FrontierOfMany):
         too large a spread. Then another walk starts from there, at most twice.
         """
         ends: list[Minimum] = []
-        c, errors = self.highest, self.pca.errors
+        c = self.highest
+        errors = self.pca.errors
         for _ in range(3):
             met = self._walk(c, errors, max_spread)
             if met is None:
@@ -203,17 +212,20 @@ class EfficientFrontier(FrontierOfMany):
 
     def _walk(self, c: float, errors: Array, max_spread: float) -> tuple[float, Minimum] | None:
         """The first ``c`` below a given one, with its errors, at which the spread is met."""
-        above, too_wide = c, self.spread(errors) - max_spread
+        above = c
+        too_wide = self.spread(errors) - max_spread
         for below in np.linspace(c, self.lowest.value, 9)[1:].tolist():
             if below == self.lowest.value:
-                best, least = self._last[0], self._least_error_at_the_end
+                best = self._last[0]
+                least = self._least_error_at_the_end
                 found = replace(best, value=float(self.shares @ best.errors), bound=least)
             else:
                 found = self._at(below, nearby_only=True)
             excess = self.spread(found.errors) - max_spread
             if excess <= self.rounding:
                 return self._narrowed((below, excess, found), (above, too_wide), max_spread)
-            above, too_wide = below, excess
+            above = below
+            too_wide = excess
         return None
 
     def _narrowed(
@@ -223,7 +235,8 @@ class EfficientFrontier(FrontierOfMany):
 
         Regula falsi with the Illinois rule: the value at the end that stays is halved.
         """
-        (low, f_low, found), (high, f_high) = met, missed
+        (low, f_low, found) = met
+        (high, f_high) = missed
         for _ in range(MAX_STEPS):
             exact = self.spread(found.errors) >= max_spread - self.rounding
             if exact or high - low <= self.work.parity:
@@ -232,9 +245,14 @@ class EfficientFrontier(FrontierOfMany):
             trial = self._at(c, nearby_only=True)
             excess = self.spread(trial.errors) - max_spread
             if excess <= self.rounding:
-                low, f_low, found, f_high = c, min(excess, 0.0), trial, f_high / 2
+                low = c
+                f_low = min(excess, 0.0)
+                found = trial
+                f_high = f_high / 2
             else:
-                high, f_high, f_low = c, excess, f_low / 2
+                high = c
+                f_high = excess
+                f_low = f_low / 2
         return low, found
 
     def _worst(self, found: Minimum, status: Status, least_error_bound: float) -> Solution:

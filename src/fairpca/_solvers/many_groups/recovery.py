@@ -20,6 +20,7 @@ anywhere in the span, at most six of each kind. It stops once four of them end a
 """
 
 from collections.abc import Iterator
+from math import inf
 
 import numpy as np
 from scipy.linalg import null_space
@@ -84,10 +85,14 @@ def random_starts(whole: Array, block: Array, rank: int) -> Iterator[Array]:
 def _purify(centre: Centre, matrices: Array, problem: LinearProblem) -> Array:
     """Walk in the optimal face to a relaxed solution with fewer fractional occupations."""
     active = problem.equal | (centre.prices > centre.slack)
-    vectors, s = centre.vectors, centre.occupations
-    rows, levels = problem.rows[active], problem.levels[active]
+    vectors = centre.vectors
+    s = centre.occupations
+    rows = problem.rows[active]
+    levels = problem.levels[active]
     # Combinations of the rows that no change of the levels can make up for.
-    fixed = null_space(levels.T).T @ rows if active.any() else rows
+    fixed = rows
+    if active.any():
+        fixed = null_space(levels.T).T @ rows
     S = (vectors * s) @ vectors.T
     rng = np.random.default_rng(0)
     for _ in range(len(s)):
@@ -130,4 +135,6 @@ def _face_step(s: Array, E: Array, slack: Array, used: Array) -> float:
     towards_zero = np.linalg.eigvalsh(-E / np.sqrt(np.outer(s, s)))[-1]
     towards_one = np.linalg.eigvalsh(E / np.sqrt(np.outer(1.0 - s, 1.0 - s)))[-1]
     step = 1.0 / max(towards_zero, towards_one)
-    return float(step) if (step * used <= slack).all() else np.inf
+    if (step * used > slack).any():
+        return inf
+    return float(step)

@@ -29,7 +29,9 @@ from fairpca._typing import Array
 def solve_spread(spaces: Spaces, problem: FairProblem, tol: float = 1e-9) -> Solution:
     """Least spread, then least overall error, within the limits of the problem."""
     frontier = SpreadFrontier(spaces, problem, tol)
-    return frontier.end if problem.fraction is None else frontier.part(problem.fraction)
+    if problem.fraction is None:
+        return frontier.end
+    return frontier.part(problem.fraction)
 
 
 class SpreadFrontier(FrontierOfMany):
@@ -40,9 +42,10 @@ class SpreadFrontier(FrontierOfMany):
     ) -> None:
         super().__init__(spaces, tol, like)
         self.max_spread = problem.max_disparity or 0.0
-        highest = self.highest if problem.constraint == "no_worse" else inf
         self.group_limits = self.group_errors_allowed(problem)
-        self.cap = np.minimum(highest, self.group_limits)
+        self.cap = self.group_limits
+        if problem.constraint == "no_worse":
+            self.cap = np.minimum(self.highest, self.group_limits)
         self.max_error = self.largest_error_allowed(problem)
 
     @cached_property
@@ -83,7 +86,8 @@ class SpreadFrontier(FrontierOfMany):
         """The projection at a stop; the spread falls evenly with it."""
         if stop == 1.0:
             return self.end
-        first, last = self.spread(self.pca.errors), self.spread(self.end.errors)
+        first = self.spread(self.pca.errors)
+        last = self.spread(self.end.errors)
         max_spread = first + stop * (last - first)
         if max_spread >= first - self.rounding:
             return replace(self.pca, status=Status.STOPPED)
@@ -98,7 +102,9 @@ class SpreadFrontier(FrontierOfMany):
     def _status(self, errors: Array, bound: float = 0.0) -> Status:
         """Which limit binds; no projection has a spread below ``bound``."""
         if self.is_fair(errors, self.max_spread):
-            return Status.DISPARITY_BUDGET if self.max_spread > 0 else Status.PARITY
+            if self.max_spread == 0:
+                return Status.PARITY
+            return Status.DISPARITY_BUDGET
         left = {
             Status.GROUP_LIMIT: float((self.group_limits - errors)[self.compared].min()),
             Status.CAPPED: float((self.cap - errors)[self.compared].min()),
@@ -107,26 +113,32 @@ class SpreadFrontier(FrontierOfMany):
         tightest = min(left, key=left.__getitem__)
         if left[tightest] <= self.work.parity:
             return tightest
-        infeasible = bound > self.max_spread + self.work.parity
-        return Status.INFEASIBLE if infeasible else Status.UNPROVEN
+        if bound > self.max_spread + self.work.parity:
+            return Status.INFEASIBLE
+        return Status.UNPROVEN
 
     def _kept(self, problem: LinearProblem, found: Minimum) -> Minimum:
         """The projection found, or one on the way to it from PCA, which keeps every limit.
 
         At a near-tie a limit may have so high a price that the search leaves it exceeded.
         """
-        work, found = self.work, replace(found, bound=max(found.bound, 0.0))
+        work = self.work
+        found = replace(found, bound=max(found.bound, 0.0))
         if found.violation <= work.parity:
             return found
-        pca, end = work.basis.T @ work.pca.basis, work.basis.T @ found.basis
+        pca = work.basis.T @ work.pca.basis
+        end = work.basis.T @ found.basis
         left, _, right = np.linalg.svd(end.T @ pca)
         end = end @ left @ right  # the basis of the same projection that is nearest to PCA's
-        best, low, high = pca, 0.0, 1.0
+        best = pca
+        low = 0.0
+        high = 1.0
         for _ in range(MAX_STEPS):
             share = 0.5 * (low + high)
             basis = np.linalg.qr((1.0 - share) * pca + share * end)[0]
             if problem.measure(work.errors(basis) * work.unit)[1] <= self.rounding:
-                best, low = basis, share
+                best = basis
+                low = share
             else:
                 high = share
         best = min(pca, best, key=lambda basis: self.spread(work.errors(basis)))
@@ -155,7 +167,8 @@ class SpreadFrontier(FrontierOfMany):
 
     def _at_no_cost(self) -> Solution:
         """Least spread among the projections as good as PCA; tied eigenvalues allow several."""
-        work, wanted = self.work, self._least_error(self.max_spread)
+        work = self.work
+        wanted = self._least_error(self.max_spread)
         found = minimise_in_face(work, wanted, self.shares, self.tol)
         if found is not None and found.violation <= self.rounding:
             found = replace(found, bound=work.pca.bound)
@@ -163,7 +176,8 @@ class SpreadFrontier(FrontierOfMany):
         problem = least_spread(self.shares, self.compared, cap=self.cap)
         found = minimise_in_face(work, problem, self.shares, self.tol)
         if found is None:  # no other projection is as good as PCA
-            spread, status = self.spread(self.pca.errors), self._status(self.pca.errors)
+            spread = self.spread(self.pca.errors)
+            status = self._status(self.pca.errors)
             unchanged = replace(self.pca, value=spread, bound=spread)
             return replace(unchanged, status=status, objective="disparity")
         found = self._kept(problem, found)

@@ -59,7 +59,8 @@ class Workspace:
     """
 
     def __init__(self, spaces: Spaces, unit: float | None = None) -> None:
-        self.spaces, self.rank = spaces, spaces.rank
+        self.spaces = spaces
+        self.rank = spaces.rank
         self.pca = pca = spaces.pca
         largest = float(spaces.traces.max())
         # Errors far below the square root of the noise are half noise themselves.
@@ -118,13 +119,17 @@ class Workspace:
         if self.closed:
             self.spaces.n_eigensolves += 1
             kept = eigen(self.weighted(weights))[0][-self.rank :].sum()
-            least, reach, certain = float(weights @ self.traces - kept), None, True
+            least = float(weights @ self.traces - kept)
+            reach = None
+            certain = True
         else:
             if isinstance(self.spaces, ThinSpaces) and not certain:
                 point = self.spaces.top(weights, proven=False)
             else:
-                point, certain = self.spaces.top(weights), True
-            least, reach = point.bound / self.unit, point.basis
+                point = self.spaces.top(weights)
+                certain = True
+            least = point.bound / self.unit
+            reach = point.basis
         # The terms can be far larger than their sum.
         terms = np.abs(weights) @ self.traces + np.abs(problem.limits) @ np.abs(prices)
         rounding = arithmetic_noise(self.basis.shape[0]) * float(terms)
@@ -147,8 +152,10 @@ class Workspace:
         fixed, block = self._split(self.weighted(weights))
         inner = copy(self)
         inner.traces = self.traces - np.einsum("gai,ai->g", self.matrices @ fixed, fixed)
-        inner.rank, inner.closed = self.rank - fixed.shape[1], True
-        inner.basis, inner.matrices = self.basis @ block, block.T @ self.matrices @ block
+        inner.rank = self.rank - fixed.shape[1]
+        inner.closed = True
+        inner.basis = self.basis @ block
+        inner.matrices = block.T @ self.matrices @ block
         return fixed, inner
 
     def _split(self, W: Array) -> tuple[Array, Array]:

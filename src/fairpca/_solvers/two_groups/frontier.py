@@ -23,7 +23,8 @@ class Frontier:
     """The projections ``U(alpha)`` between PCA (alpha = 1) and least disparity (alpha = 0)."""
 
     def __init__(self, spaces: Eigenspaces) -> None:
-        self.spaces, self.pca = spaces, spaces.pca
+        self.spaces = spaces
+        self.pca = spaces.pca
         self.privileged, self.harmed = best_and_worst(
             self.pca.errors, spaces.traces, spaces.compared
         )
@@ -37,12 +38,16 @@ class Frontier:
 
         With ``fairest`` all ties go to the least D, which is then the ``tied_bound``.
         """
-        shares, towards_parity = self.spaces.shares, self._towards_parity
+        shares = self.spaces.shares
+        towards_parity = self._towards_parity
         if alpha == 1.0 and not fairest:
             return self.pca
-        tiebreak = shares if alpha in (0.0, self.alpha_B) else None
-        weights = alpha * shares + (1 - alpha) * towards_parity
-        return self.spaces.top(weights, towards_parity if fairest else tiebreak)
+        tiebreak = None
+        if fairest:
+            tiebreak = towards_parity
+        elif alpha in (0.0, self.alpha_B):
+            tiebreak = shares
+        return self.spaces.top(alpha * shares + (1 - alpha) * towards_parity, tiebreak)
 
     def error_and_disparity(self, errors: Array) -> tuple[float, float]:
         """``R`` and ``D``."""
@@ -67,7 +72,8 @@ class Frontier:
             "weighted": alpha * R + (1 - alpha) * D,
             "fairness": D**2,
         }
-        value, rests_on = values[objective], others or (point,)
+        value = values[objective]
+        rests_on = others or (point,)
         return self.spaces.solution(
             point, status, objective, value, bound, rests_on=rests_on, alpha=alpha
         )
@@ -89,12 +95,16 @@ def solve_golden(spaces: Eigenspaces, constraint: Constraint = "parity") -> Solu
     """
     frontier = Frontier(spaces)
     cap = float(frontier.pca.errors[frontier.harmed]) + _GOLDEN_TOLERANCE
-    alpha_0 = frontier.alpha_B if constraint == "efficient" else 0.0
-    alpha_1, g_ratio = 1.0, (sqrt(5) + 1) / 2
+    alpha_0 = 0.0
+    if constraint == "efficient":
+        alpha_0 = frontier.alpha_B
+    alpha_1 = 1.0
+    g_ratio = (sqrt(5) + 1) / 2
     while alpha_1 - alpha_0 > _GOLDEN_TOLERANCE:
         alpha_1a = alpha_0 + (alpha_1 - alpha_0) / g_ratio
         alpha_0a = alpha_1 - (alpha_1 - alpha_0) / g_ratio
-        errors_1, errors_0 = frontier.at(alpha_1a).errors, frontier.at(alpha_0a).errors
+        errors_1 = frontier.at(alpha_1a).errors
+        errors_0 = frontier.at(alpha_0a).errors
         F_1, F_0 = (frontier.error_and_disparity(e)[1] ** 2 for e in (errors_1, errors_0))
         if F_0 <= F_1 and (constraint != "no_worse" or errors_0.max() <= cap):
             alpha_1 = alpha_1a

@@ -86,13 +86,8 @@ class Bracket:
                 f"the values {below.value} and {above.value} at the ends of the bracket do not lie "
                 "on the two sides of zero."
             )
-        nearer = below if -below.value < above.value else above
+        nearer = min(below, above, key=lambda sample: abs(sample.value))
         return cls(below, above, nearer)
-
-    @property
-    def opposite(self) -> Sample:
-        """The sample on the other side of the latest one."""
-        return self.above if self.latest is self.below else self.below
 
     def holds(self, x: float) -> bool:
         """Whether x lies strictly inside."""
@@ -107,14 +102,15 @@ class Bracket:
         else:
             self.above = sample
         self.latest = sample
-        gained = abs(sample.value) < _HEADWAY * before
-        self.failures = 0 if gained else self.failures + 1
+        self.failures += 1
+        if abs(sample.value) < _HEADWAY * before:
+            self.failures = 0
 
     def next_place(self) -> float:
         """Where the next sample is taken; not inside if the bracket cannot shrink any more."""
         kind = self.failures % 3
         if kind == 0:
-            for sample in (self.latest, self.opposite):
+            for sample in (self.latest, self.below, self.above):
                 if self.holds(sample.newton):
                     return sample.newton
         if kind <= 1:
@@ -155,7 +151,9 @@ class Line:
         slopes = self.spaces.slopes(point, self.direction)
         if slopes is None:
             return Sample(x, value, point)
-        step = _DIFFERENCE if x + _DIFFERENCE < self.ends[1] else -_DIFFERENCE
+        step = _DIFFERENCE
+        if x + step >= self.ends[1]:
+            step = -step
         ahead = self.slack(x + step, point.errors + step * slopes)
         return Sample(x, value, point, (ahead - value) / step)
 
@@ -195,7 +193,8 @@ class Line:
         while True:
             if not bracket.holds(x):
                 x = bracket.next_place()
-            below, above = bracket.below, bracket.above
+            below = bracket.below
+            above = bracket.above
             size = max(width, 2 * abs(below.x), 2 * abs(above.x))
             if not bracket.holds(x) or abs(above.x - below.x) <= EPS * size:
                 return Crossing(below, above, above, self.between(below, above, above))
@@ -218,43 +217,36 @@ class Line:
             estimates.append((near.value / whole) ** 2 * excess)
         if min(estimates) > allowed:
             return None
-        at = below if estimates[0] <= estimates[1] else above
+        at = above
+        if estimates[0] <= estimates[1]:
+            at = below
         found = self.between(below, above, at)
         if float(at.point.weights @ found.errors) - at.point.bound > allowed:
             return None
         return Crossing(below, above, at, found)
 
     def between(self, below: Sample, above: Sample, at: Sample) -> Point:
-        """The subspace of zero slack between both sides, with the weights and the bound of one."""
-        return between(self.spaces, below, above, at, self.slack)
+        """The subspace of zero slack on the path between two samples, with the bound of a third."""
+        path = SubspacePath(self.spaces, below.point.basis, above.point.basis)
 
+        # Where U jumps the root is at the third sample; elsewhere it is a last Newton step away.
+        x = at.x
+        if not isnan(at.newton):
+            x -= at.value / at.slope
+        low, high = sorted((below.x, above.x))
+        x = min(max(x, low), high)
 
-def between(
-    spaces: Eigenspaces,
-    below: Sample,
-    above: Sample,
-    at: Sample,
-    slack: Callable[[float, Array], float],
-) -> Point:
-    """The subspace of zero slack on the path between two samples, with the bound of a third."""
-    path = SubspacePath(spaces, below.point.basis, above.point.basis)
+        def slack(s: float) -> float:
+            return self.slack(x, path.errors(s))
 
-    # Where U jumps the root is at the third sample; elsewhere it is a last Newton step away.
-    x = at.x if isnan(at.newton) else at.x - at.value / at.slope
-    low, high = sorted((below.x, above.x))
-    x = min(max(x, low), high)
-
-    def slack_on_path(s: float) -> float:
-        return slack(x, path.errors(s))
-
-    if slack_on_path(0.0) < 0 < slack_on_path(1.0):
-        s = brentq(slack_on_path, 0.0, 1.0, xtol=1e-16, rtol=1e-15)
-        basis = path.basis(s)
-        return replace(at.point, basis=basis, errors=spaces.errors(basis))
-    # No sign change: the slack is zero to rounding at one end; return that end.
-    if abs(slack(x, below.point.errors)) <= spaces.rounding:
-        return below.point
-    return above.point
+        if slack(0.0) < 0 < slack(1.0):
+            s = brentq(slack, 0.0, 1.0, xtol=1e-16, rtol=1e-15)
+            basis = path.basis(s)
+            return replace(at.point, basis=basis, errors=self.spaces.errors(basis))
+        # No sign change: the slack is zero to rounding at one end; return that end.
+        if abs(self.slack(x, below.point.errors)) <= self.spaces.rounding:
+            return below.point
+        return above.point
 
 
 class SubspacePath:
@@ -282,13 +274,15 @@ class SubspacePath:
         V = np.hstack([self._X, self._Y])
         H = V.T @ spaces.products(V)
         diagonals = np.diagonal(H, axis1=1, axis2=2)
-        self._xx, self._yy = diagonals[:, :r], diagonals[:, r:]
+        self._xx = diagonals[:, :r]
+        self._yy = diagonals[:, r:]
         self._xy = np.diagonal(H[:, :r, r:], axis1=1, axis2=2)
         self._traces = spaces.traces
 
     def errors(self, s: float) -> Array:
         """Group errors at the fraction s of the way."""
-        c, q = np.cos(s * self._angles), np.sin(s * self._angles)
+        c = np.cos(s * self._angles)
+        q = np.sin(s * self._angles)
         captured = self._xx @ c**2 + 2 * self._xy @ (c * q) + self._yy @ q**2
         return np.asarray(self._traces - captured)
 
