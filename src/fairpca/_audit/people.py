@@ -264,9 +264,14 @@ def folds_of_stream(opened: Input, rule: FoldRule, fitted: FittedMap | None = No
     """The folds of rows that are read once, as they arrive at a fitted map if there is one."""
     _refuse_forgotten(opened.sensitive_features)
     if fitted is None:
-        moments = GroupMoments().add(opened, rule)
-    else:
-        moments = fitted.moments(opened, "audit_model", rule)._divided(fitted.map.units)
+        return folds_of(GroupMoments().add(opened, rule), opened)
+    moments = fitted.moments(opened, "audit_model", rule)._divided(fitted.map.units)
+    return folds_of(moments, opened)
+
+
+def folds_of(moments: GroupMoments, opened: Input) -> Folds:
+    """The folds of moments of rows that were read once."""
+    _refuse_forgotten(opened.sensitive_features)
     checks.refuse_continuous(moments.groups, moments.counts)
     checks.check_several_groups(moments.groups.tolist(), moments.n_rows)
     found = Folds(moments, moments.feature_names)

@@ -35,7 +35,7 @@ class Said:
     """The first screen."""
 
     headline: str  # the answer, in one sentence that can be quoted
-    lead: str  # how large and how sure the gap is; who gains and who pays for the remedy
+    lead: str  # how large and how sure the gap is; what a remedy changes for each group
     to_do: str
     notices: list[str]  # what must not be overlooked
     tone: str  # "bad", "warn" or "plain"
@@ -453,16 +453,16 @@ def _remedy(audit: Audit, after: dict[Any, Interval]) -> tuple[str, str]:
 
 
 def _effect(audit: Audit) -> str:
-    """Who gains and who pays, what it costs over all people, and the largest error."""
+    """What each group gains or loses, what it costs over all people, and the largest error."""
     price = worse(audit.overall.change.value)[0]
     largest = worse(audit.gain.largest.value)[0]
     return f"{_gains_and_payments(audit)} ({price} over all people; the largest error: {largest})"
 
 
 def price(audit: Audit) -> str:
-    """What those pay who reliably pay for the fair version; empty if nobody does."""
+    """The largest reliable increase of a group's error; empty if there is none."""
     pays = [row.change.value for row in audit.groups if row.label in audit.verdict.payers]
-    return f"{percent(max(pays))} more error for those who pay" if pays else ""
+    return f"{percent(max(pays))} more error for the others" if pays else ""
 
 
 def _advice(audit: Audit) -> str:
@@ -587,7 +587,7 @@ def about_column(audit: AnyAudit, column: DecidingColumn) -> str:
 
 
 def _gains_and_payments(audit: AnyAudit) -> str:
-    """Who gains and who pays under the alternative, and what may be chance."""
+    """Which groups gain and lose under the alternative, and what may be chance."""
     changes = [(row, row.change) for row in audit.groups if row.judged]
     changes.sort(key=lambda pair: (pair[1].value > 0, -abs(pair[1].value)))
     names = quoted_names(audit)
