@@ -176,6 +176,29 @@ def about(audit: AnyAudit) -> str:
     return f"{sizes} reduced to {counted(own.n_components, 'component')}, {whose}"
 
 
+def how_judged(audit: AnyAudit) -> list[str]:
+    """A line each on units, columns, weights, missing values, folds and the seed."""
+    own = audit.provenance
+    units = "every row by itself"
+    if own.n_units is not None:
+        units = f"{own.n_units:,}, with {counted(own.n_rows, 'row')}"
+    names = [f"“{printable(column)}”" for column in own.feature_names]
+    weights = "by row" if own.weighted else "none"
+    missing = [
+        f"{percent(row.share_missing)} ({own_name})"
+        for row, own_name in zip(audit.groups, group_names(audit).values(), strict=True)
+        if row.share_missing
+    ]
+    return [
+        f"Units: {units}.",
+        f"Columns ({len(names):,}): {in_a_row(names, 10)}.",
+        f"Weights: {weights}.",
+        f"Values missing: {in_a_row(missing) or 'none'}.",
+        f"Folds: {own.n_folds or 'none, the model is fixed'}.",
+        f"Seed: {own.random_state}.",
+    ]
+
+
 def left_out(audit: AnyAudit) -> list[str]:
     """Sentences on the columns and rows that were not looked at."""
     said, columns = [], dict[str, list[str]]()  # columns by the reason
@@ -389,7 +412,7 @@ def about_readings(audit: AnyAudit) -> list[str]:
         ends = percent_range(reading.gap.low, reading.gap.high)
         said.append(f"{otherwise} ({ends}){', which overturns the gap' * reading.overturns}.")
     if untried:
-        said.append(f"Readings that were not tried: {in_a_row(untried)}.")
+        said.append(f"Not read otherwise: {in_a_row(untried)}.")
     return said
 
 
