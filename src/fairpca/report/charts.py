@@ -87,7 +87,7 @@ def _ranks(audit: Audit) -> dict[str, Any]:
             continue
         run += label != last
         last = label
-        own = {"r": r, "g": hues[label], "group": names[label], "run": run}
+        own = {"r": r, "g": hues.get(label, MOST_HUES), "group": names[label], "run": run}
         marks.append(own | gap._asdict())
     return {"kind": "ranks", "r": audit.n_components, "marks": marks}
 
