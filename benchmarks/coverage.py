@@ -151,7 +151,7 @@ def hits(setting, seed):
 
         sums = []
         for fold in range(FOLDS):
-            fit_to, judge = moments._split(fold)
+            fit_to, judge = moments.split(fold)
             bases = [model.components_.T for model in fit(fit_to)]
             pair = fold_of(fit_to, judge, np.ones(2, bool), standardize=False)
             errors, variation = pair.left_out.errors(bases, pair.mean)

@@ -306,7 +306,7 @@ class Summing:
         if where and not self.moments.n_features:
             raise column_roles.no_rows(where, self.moments.n_dropped)
         if self._folds is not None and self.moments.n_features:
-            self.moments._rule, self.moments._seen = self._folds, Counter(self.seen)
+            self.moments.go_on_with(self._folds, Counter(self.seen))
         return self.moments
 
     def name(self, label: Any) -> Any:
