@@ -44,7 +44,7 @@ html_theme_options = {
     },
     "show_toc_level": 2,
     "navigation_with_keys": False,
-    "header_links_before_dropdown": 4,  # with these, the header is one line at 1,200 pixels
+    "header_links_before_dropdown": 7,  # first steps to reference: what people look for
     "navbar_persistent": ["search-button"],
 }
 html_show_sourcelink = False

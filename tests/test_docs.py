@@ -109,7 +109,7 @@ def test_code_in_the_reference_is_left_as_it_is():
     assert lines == [*code, "an array of shape (n_components\\_, k), or ``(k_,)``"]
 
 
-RUN = ["columns", "getting_started", "held_out", "index", "more_groups"]
+RUN = ["audit", "columns", "getting_started", "held_out", "index", "more_groups"]
 
 
 def test_every_page_with_code_is_run():
@@ -485,6 +485,24 @@ def test_table_of_the_guide_is_what_the_example_computes():
     exec((ROOT / "examples" / "which_fairness.py").read_text("utf-8"), known)
     for name, figures in zip(known["methods"], known["table"], strict=True):
         np.testing.assert_allclose([float(x) for x in rows[name]], figures, atol=0.012)
+
+
+@pytest.mark.slow
+def test_twenty_halves_of_the_page_are_what_the_example_prints():
+    pytest.importorskip("matplotlib").use("Agg")
+    known = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec((ROOT / "examples" / "new_people.py").read_text("utf-8"), known)
+    told = [row for row in rows_of(text_of("getting_started")) if len(row) == 3]
+    pca, fair = known["pca"], known["fair"]["FairPCACV"]
+    changes = 100 * (fair / pca - 1)
+    assert len(told) == len(pca)
+    for i, (rank, *cells) in enumerate(told):
+        assert int(rank) == known["ranks"][i]
+        for g, cell in enumerate(cells):
+            low, high = changes[i, :, g].min(), changes[i, :, g].max()
+            before, after = pca[i, :, g].mean(), fair[i, :, g].mean()
+            assert cell == f"{before:.2f}, {after:.2f} ({low:+.0f} to {high:+.0f} %)"
 
 
 def test_links_of_the_readme():

@@ -83,7 +83,7 @@ def audit(
     random_state: int = 0,
     progress: Progress = silent,
 ) -> Audit:
-    """Find out whether PCA short-changes a group, how sure that is, and what can be done.
+    """Find out whether PCA describes a group worse, how sure that is, and what can be done.
 
     PCA and a fair version are fitted without each fold of the rows in turn and judged by that fold.
     To judge a fitted model as it is, call :func:`audit_model`.

@@ -243,7 +243,7 @@ def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> Line
 
 
 def fit_quietly(estimator: Judged, moments: GroupMoments, **options: Any) -> Any:
-    """Fit a clone without warnings: the audit says how the fit ended, and who pays for it.
+    """Fit a clone without warnings: the audit says how the fit ended, and who loses by it.
 
     Groups without rows are merged into the largest group.
     """

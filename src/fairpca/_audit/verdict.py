@@ -286,7 +286,7 @@ def _small_worse(groups: Sequence[GroupResult], thresholds: Thresholds) -> list[
 
 
 def _changes(groups: Sequence[GroupResult], thresholds: Thresholds) -> dict[str, Any]:
-    """Who gains and who pays under the alternative."""
+    """Which groups gain and lose under the alternative."""
     directions = {row.label: row.change.direction for row in groups if row.judged}
     others = [row for row in groups if not row.judged]
     return {

@@ -448,11 +448,6 @@ class GroupMoments:
         rest, left_out = self._take(~inside), self._take(inside)
         return rest.keep(outcomes=True), left_out.keep(outcomes=True)
 
-    def go_on_with(self, rule: FoldRule, seen: Counter[Label]) -> None:
-        """Let further rows have folds by a rule, ``seen`` rows of each group having had theirs."""
-        self._rule = rule
-        self._seen = seen
-
     def about_one_origin(self) -> GroupMoments:
         """The same moments, whose cells add up without being moved."""
         sums = self._sums

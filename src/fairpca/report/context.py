@@ -66,6 +66,12 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
         can_judge = verdict.case is not Case.CANNOT_JUDGE
         return Cell(*worse(*interval), interval.direction if can_judge else 0)
 
+    def against_others(reading: Any) -> Cell:
+        """Of two groups the better one is what the other is compared with: one base for both."""
+        shown = cell(*reading)
+        one_of_two = len(audit.groups) == 2 and audit.provenance.reference is None
+        return Cell("–") if shown.text and one_of_two and reading[1] < 0 else shown
+
     for g, (row, name) in enumerate(zip(audit.groups, group_names(audit).values(), strict=True)):
         before, after, shown = row.baseline, row.alternative, row.n > 1  # not those of one person
         note = ""
@@ -73,7 +79,7 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
             note = f"fewer than {least}: no interval" if row.n < least else "not judged"
         elif row.label == audit.provenance.reference:
             note = "the reference, against all others"
-        gap = cell(*before.read(verdict.by_share))
+        gap = against_others(before.read(verdict.by_share))
         cells = {
             "g": g,
             "name": name,
@@ -82,7 +88,7 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
             "note": note,
             "gap": gap,
             "noted_gap": f"{gap} ({note})" if gap.text and note else f"{gap}{note}",
-            "other_gap": cell(*before.read(not verdict.by_share)),
+            "other_gap": against_others(before.read(not verdict.by_share)),
             "error": f"{figure(before.error)} → {figure(after.error)}" * shown,
             "share": f"{100 * before.share:.1f} % → {100 * after.share:.1f} %" * shown,
             "change": cell(row.change if row.judged else None, row.change.value),

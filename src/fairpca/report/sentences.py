@@ -35,7 +35,7 @@ class Said:
     """The first screen."""
 
     headline: str  # the answer, in one sentence that can be quoted
-    lead: str  # how large and how sure the gap is; who gains and who pays for the remedy
+    lead: str  # how large and how sure the gap is; what a remedy changes for each group
     to_do: str
     notices: list[str]  # what must not be overlooked
     tone: str  # "bad", "warn" or "plain"
@@ -174,6 +174,29 @@ def about(audit: AnyAudit) -> str:
         return f"{sizes}, {own.n_components} of them kept, chosen here"
     whose = "PCA fitted here" if own.fitted_here else "a model judged as it is"
     return f"{sizes} reduced to {counted(own.n_components, 'component')}, {whose}"
+
+
+def how_judged(audit: AnyAudit) -> list[str]:
+    """A line each on units, columns, weights, missing values, folds and the seed."""
+    own = audit.provenance
+    units = "every row by itself"
+    if own.n_units is not None:
+        units = f"{own.n_units:,}, with {counted(own.n_rows, 'row')}"
+    names = [f"“{printable(column)}”" for column in own.feature_names]
+    weights = "by row" if own.weighted else "none"
+    missing = [
+        f"{percent(row.share_missing)} ({own_name})"
+        for row, own_name in zip(audit.groups, group_names(audit).values(), strict=True)
+        if row.share_missing
+    ]
+    return [
+        f"Units: {units}.",
+        f"Columns ({len(names):,}): {in_a_row(names, 10)}.",
+        f"Weights: {weights}.",
+        f"Values missing: {in_a_row(missing) or 'none'}.",
+        f"Folds: {own.n_folds or 'none, the model is fixed'}.",
+        f"Seed: {own.random_state}.",
+    ]
 
 
 def left_out(audit: AnyAudit) -> list[str]:
@@ -389,7 +412,7 @@ def about_readings(audit: AnyAudit) -> list[str]:
         ends = percent_range(reading.gap.low, reading.gap.high)
         said.append(f"{otherwise} ({ends}){', which overturns the gap' * reading.overturns}.")
     if untried:
-        said.append(f"Readings that were not tried: {in_a_row(untried)}.")
+        said.append(f"Not read otherwise: {in_a_row(untried)}.")
     return said
 
 
@@ -420,16 +443,16 @@ def _remedy(audit: Audit, after: dict[Any, Interval]) -> tuple[str, str]:
 
 
 def _effect(audit: Audit) -> str:
-    """Who gains and who pays, what it costs over all people, and the largest error."""
+    """What each group gains or loses, what it costs over all people, and the largest error."""
     price = worse(audit.overall.change.value)[0]
     largest = worse(audit.gain.largest.value)[0]
     return f"{_gains_and_payments(audit)} ({price} over all people; the largest error: {largest})"
 
 
 def price(audit: Audit) -> str:
-    """What those pay who reliably pay for the fair version; empty if nobody does."""
+    """The largest reliable increase of a group's error; empty if there is none."""
     pays = [row.change.value for row in audit.groups if row.label in audit.verdict.payers]
-    return f"{percent(max(pays))} more error for those who pay" if pays else ""
+    return f"{percent(max(pays))} more error for the others" if pays else ""
 
 
 def _advice(audit: Audit) -> str:
@@ -554,7 +577,7 @@ def about_column(audit: AnyAudit, column: DecidingColumn) -> str:
 
 
 def _gains_and_payments(audit: AnyAudit) -> str:
-    """Who gains and who pays under the alternative, and what may be chance."""
+    """Which groups gain and lose under the alternative, and what may be chance."""
     changes = [(row, row.change) for row in audit.groups if row.judged]
     changes.sort(key=lambda pair: (pair[1].value > 0, -abs(pair[1].value)))
     names = quoted_names(audit)
