@@ -1,12 +1,20 @@
 """Sphinx settings; `make docs` builds the site with warnings as errors."""
 
+import os
 import re
 import sys
 from pathlib import Path
+from tempfile import mkdtemp
 
 import fairpca
 
-sys.path.insert(0, str(Path(__file__).parent))  # gallery_order
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]  # gallery_order, reproduction
+if not os.environ.get("FAIRPCA_DATA"):  # the examples need TCRED, and no network
+    from reproduction.bundled import unpack_tcred
+
+    os.environ["FAIRPCA_DATA"] = mkdtemp()
+    unpack_tcred(Path(os.environ["FAIRPCA_DATA"]))
 project = "fairpca"
 author = "The fairpca developers"
 copyright = author
