@@ -61,10 +61,10 @@ def test_a_proof_needs_an_error_of_a_share_of_the_limit():
     found = gate(made_audit(OPEN), 0.1)
     # The upper end lies 1.68 standard errors away, and a proof wants log(1.1) / 2.9.
     error = np.log(1.2 / 1.05) / 1.68
-    assert found.rows_needed == pytest.approx(500 * (error * 2.9 / np.log(1.1)) ** 2, abs=1)
+    assert found.units_needed == pytest.approx(500 * (error * 2.9 / np.log(1.1)) ** 2, abs=1)
     assert found.smaller == "a"
     above = rows((0.15, -0.1, 0.4), (-0.1, -0.3, 0.1))
-    assert gate(made_audit(above), 0.1).rows_needed is None  # no proof where the estimate exceeds
+    assert gate(made_audit(above), 0.1).units_needed is None  # no proof where the estimate exceeds
 
 
 def noise(n, seed):

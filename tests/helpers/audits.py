@@ -37,7 +37,7 @@ from fairpca._audit.record import (
 from fairpca._audit.verdict import Thresholds, decide
 from fairpca.metrics import Probe
 from fairpca.report.context import group_rows
-from fairpca.report.sentences import left_out, say
+from fairpca.report.sentences import how_judged, left_out, say
 
 COLUMNS = ["weight", "height", "pulse", "pressure"]
 

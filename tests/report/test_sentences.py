@@ -16,6 +16,7 @@ from helpers.audits import (
     Interval,
     LeftOut,
     group_rows,
+    how_judged,
     left_out,
     made_audit,
     made_cases,
@@ -388,3 +389,27 @@ def test_a_gap_that_is_left_is_not_called_removed():
     left = replace(OLD.alternative, gap=Interval(0.3, 0.2, 0.4))
     said = say(made_audit((replace(OLD, alternative=left), YOUNG)))
     assert "A gap of 30 % remains: decide whether it can be accepted." in said.to_do
+
+
+def test_the_price_stands_beside_the_gain():
+    said = say(made_audit())
+    (sentence,) = [part for part in said.lead.split(". ") if "75 and older” 19 % better" in part]
+    for price in ("“younger” 9 % worse", "5 % worse over all people", "largest error: 10 % better"):
+        assert price in sentence
+
+
+def test_how_it_was_judged_is_a_line_each():
+    audit = made_audit()
+    names = [f"c{i}" for i in range(12)]
+    many = replace(audit.provenance, feature_names=names, n_units=90, weighted=True)
+    groups = [replace(OLD, share_missing=0.2), YOUNG]
+    lines = how_judged(replace(audit, provenance=many, groups=groups))
+    assert lines == [
+        "Units: 90, with 4,491 rows.",
+        "Columns (12): “c0”, “c1”, “c2”, “c3”, “c4”, “c5”, “c6”, “c7”, “c8”, “c9” and 2 more.",
+        "Weights: by row.",
+        "Values missing: 20 % (75 and older).",
+        "Folds: 10.",
+        "Seed: 0.",
+    ]
+    assert how_judged(audit)[0] == "Units: every row by itself."

@@ -52,7 +52,7 @@ class Gate:
     group: Any = None
     gap: Interval | None = None  # as compared: joint ends, or those of this group alone
     too_small: Sequence[Any] = ()
-    rows_needed: int | None = None  # of the smaller side, for a proof where there is no gap
+    units_needed: int | None = None  # of the smaller side, for a proof where there is no gap
     smaller: Any = None  # the group on the smaller side; None if that is all others together
 
 
@@ -96,8 +96,8 @@ def _of_bound(answer: Answer) -> Callable[[_Facts], Gate]:
         bound = facts.bounds[label]
         if answer is Answer.PASSES:
             return Gate(answer, Why.GAP, label, bound)
-        needed, smaller = _rows_needed(facts, label)
-        return Gate(answer, Why.GAP, label, bound, rows_needed=needed, smaller=smaller)
+        needed, smaller = _units_needed(facts, label)
+        return Gate(answer, Why.GAP, label, bound, units_needed=needed, smaller=smaller)
 
     return gate
 
@@ -146,21 +146,21 @@ def gate(
     return next(answer(facts) for applies, answer in _RULES if applies(facts))
 
 
-def _rows_needed(facts: _Facts, label: Any) -> tuple[int | None, Any]:
-    """How many rows of the smaller side a proof would take, and which group that is."""
+def _units_needed(facts: _Facts, label: Any) -> tuple[int | None, Any]:
+    """How many units of the smaller side a proof would take, and which group that is."""
     row = facts.audit.group(label)
     bound = facts.bounds[label]
     reference = facts.audit.provenance.reference
     others = [r for r in facts.audit.groups if _is_other(r, label, reference)]
-    n_others = sum(r.n for r in others)
+    n_others = sum(r.n_units for r in others)
     smaller = label
-    if n_others < row.n:
+    if n_others < row.n_units:
         smaller = others[0].label if len(others) == 1 else None
     if bound.value > facts.limit or facts.limit <= 0 or bound.high == inf:
         return None, smaller
     se = (log1p(bound.high) - log1p(bound.value)) / _END
     times = (se / (log1p(facts.limit) / _FOR_A_PROOF)) ** 2
-    return ceil(min(row.n, n_others) * times), smaller
+    return ceil(min(row.n_units, n_others) * times), smaller
 
 
 def _is_other(row: GroupResult, label: Any, reference: Any) -> bool:

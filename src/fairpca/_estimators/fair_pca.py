@@ -186,6 +186,11 @@ class FairPCA(AvailableCases, SeveralAttributes, AnyGroups, OrderedProjection, F
     not in it               ``FairPCA(r)``: the least largest error, then the least overall error
     ======================  ====================================================================
 
+    A population mixed from the groups in any proportions q has the overall error
+    ``sum_g q_g R_g``, which is largest where only the worst-off group is left. So ``FairPCA(r)``
+    minimises the worst overall error over all such populations: exactly for two groups, and up to
+    ``duality_gap_`` for more.
+
     The promise is about the rows that the estimator was fitted to. :class:`FairPCACV` moves away
     from PCA only as far as cross-validation shows a gain for new rows.
 

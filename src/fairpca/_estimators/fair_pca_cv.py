@@ -20,6 +20,8 @@ from fairpca._moments.operand import Operand
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._problems.solution import Solution
 
+_ONE_SIDED = 0.9  # The upper end of such an interval is exceeded in 5 % of cases.
+
 
 @dataclass(eq=False, repr=False)
 class FairPCACV(FairPCA, FairPCACVRecord):
@@ -74,6 +76,10 @@ class FairPCACV(FairPCA, FairPCACVRecord):
         that group gains: another group may become the worst-off one.
     held_out_largest_change_interval_ : ndarray of shape (2,)
         Its 95 % interval.
+    worst_case_error_upper_ : float
+        The largest of the compared groups' one-sided 95 % upper ends of held-out errors. With this
+        confidence it bounds the overall error of new rows from every population that is a mixture
+        of the groups, in whatever proportions.
     status_ : str
         "strength chosen by testing on left-out people" or "no gain on held-out rows: PCA".
     moments_ : GroupMoments
@@ -167,6 +173,7 @@ class FairPCACV(FairPCA, FairPCACVRecord):
         disparity = disparity_interval(held_out, 1, stop.curve.sides)
         changes = held_out.interval(lambda totals: totals.changes[1])
         largest = held_out.largest_change(settled.compared)
+        upper = held_out.interval(lambda totals: totals.group_errors[1], level=_ONE_SIDED).high
         extras = {
             **solution.extras,
             "_stop": stop,
@@ -182,6 +189,7 @@ class FairPCACV(FairPCA, FairPCACVRecord):
             "held_out_t_": held_out.gain_t(settled.compared),
             "held_out_largest_change_": float(largest.estimate),
             "held_out_largest_change_interval_": largest.ends,
+            "worst_case_error_upper_": float(upper[settled.compared].max()),
         }
         return replace(solution, extras=extras)
 

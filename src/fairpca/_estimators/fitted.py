@@ -261,6 +261,7 @@ class FairPCACVRecord(FairPCARecord):
     held_out_t_: MaybeNaN
     held_out_largest_change_: MaybeNaN
     held_out_largest_change_interval_: Interval
+    worst_case_error_upper_: MaybeNaN
 
 
 class LossesRecord(ProjectionRecord):

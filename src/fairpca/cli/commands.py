@@ -59,7 +59,7 @@ def audit_command(asked: Asked) -> None:
         if answer is not None:
             code = work.EXIT_CODES[answer.answer]
             gate = opt.values(asked, opt.GATE) | {"exit_code": code}
-            gate |= {"answer": answer.answer.value, "rows_needed": answer.rows_needed}
+            gate |= {"answer": answer.answer.value, "units_needed": answer.units_needed}
         if "json" in paths:
             figures = work.figures_as_json(found, origin, asked.with_rows, gate=gate)
             terminal.write_text(paths["json"], figures)
@@ -121,7 +121,7 @@ def columns_command(asked: Asked) -> None:
         terminal.print_audit(found, origin)
 
 
-@opt.command(opt.MODEL, opt.DATA, *opt.FILES, opt.SCORES_OUT, opt.KEEP, opt.QUIET)
+@opt.command(opt.MODEL, opt.DATA, *opt.FILES, opt.ROWS, opt.SCORES_OUT, opt.KEEP, opt.QUIET)
 def transform_command(asked: Asked) -> None:
     """Write the scores of rows, in their order, under a model.
 

@@ -88,7 +88,6 @@ FILES = [
     _column("--encoding", "NAME", "Encoding of text files; by default UTF-8."),
     _column("--decimal", "CHAR", "Decimal point of text files."),
     _column("--missing-value", "TEXT", "Text for a missing value (repeat for more).", ()),
-    _column("--drop-missing", "", "Leave out rows with missing values."),
     _column("--no-header", "", "Text files hold no names; call columns c0, c1, ..."),
     _column("--sheet", "NAME", "The sheet of a spreadsheet."),
 ]
@@ -99,8 +98,15 @@ COLUMNS = [
     _column("--drop", "COLUMN", "Leave these columns out.", ()),
     _column("--target", "COLUMN", "Classifiers predict it from the scores; it is no feature."),
     _column("--weight", "COLUMN", "Weights of the rows."),
+    _column("--unit", "COLUMN", "Whose row each is; by default an id that repeats, or none."),
+    _column("--keep-duplicates", "", "Rows that repeat others are other people."),
     _column("--encode", "", "Turn text columns into columns of zeros and ones."),
-    _column("--impute", ["median"], "Fill in missing numbers with medians."),
+    _column(
+        "--missing",
+        ["error", "drop", "median"],
+        "Refuse missing numbers, leave out their rows, or fill them in.",
+        "error",
+    ),
     _column("--missing-group", "NAME", "Put rows without a group into one of this name."),
 ]
 MARGINS = _column("--margins", "", "Do not cross several --group columns; compare within each.")
@@ -172,6 +178,9 @@ PAGE = [
     _output("--model-card", "FILE", "Also write a card in Markdown."),
 ]
 MODEL_OUT = _output("--out -o", "FILE", "The model file to write; - prints it.", required=True)
+ROWS = _column(
+    "--missing", ["error", "drop"], "Refuse missing numbers, or leave out their rows.", "error"
+)
 SCORES_OUT = _output("--out -o", "FILE", "CSV or Parquet of scores; - prints CSV.", required=True)
 KEEP = _output("--keep", "COLUMN", "Copy columns, such as an id.", ())
 

@@ -176,6 +176,29 @@ def about(audit: AnyAudit) -> str:
     return f"{sizes} reduced to {counted(own.n_components, 'component')}, {whose}"
 
 
+def how_judged(audit: AnyAudit) -> list[str]:
+    """A line each on units, columns, weights, missing values, folds and the seed."""
+    own = audit.provenance
+    units = "every row by itself"
+    if own.n_units is not None:
+        units = f"{own.n_units:,}, with {counted(own.n_rows, 'row')}"
+    names = [f"“{printable(column)}”" for column in own.feature_names]
+    weights = "by row" if own.weighted else "none"
+    missing = [
+        f"{percent(row.share_missing)} ({own_name})"
+        for row, own_name in zip(audit.groups, group_names(audit).values(), strict=True)
+        if row.share_missing
+    ]
+    return [
+        f"Units: {units}.",
+        f"Columns ({len(names):,}): {in_a_row(names, 10)}.",
+        f"Weights: {weights}.",
+        f"Values missing: {in_a_row(missing) or 'none'}.",
+        f"Folds: {own.n_folds or 'none, the model is fixed'}.",
+        f"Seed: {own.random_state}.",
+    ]
+
+
 def left_out(audit: AnyAudit) -> list[str]:
     """Sentences on the columns and rows that were not looked at."""
     said, columns = [], dict[str, list[str]]()  # columns by the reason
@@ -304,13 +327,18 @@ def _depends(audit: AnyAudit) -> tuple[str, str, str]:
     gap = gaps_of(audit.groups, verdict.by_share)[label]
     _, otherwise, to_do = _read_otherwise(overturning(audit, label))
     headline = (
-        f"{judged(audit)} describes {full_name(audit, label)} {percent(gap.value)} worse than "
+        f"{judged(audit)} describes {full_name(audit, label)} {difference(gap.value)} than "
         f"{against(audit, label)}, or not: {depends(audit, label)}."
     )
     lead = (
-        f"As the figures stand, the gap is beyond chance ({percent_range(gap.low, gap.high)}). "
-        f"{otherwise}: less than half of it, and the difference is beyond chance."
+        f"As the figures stand, this could be chance ({percent_range(gap.low, gap.high)}). "
+        f"{otherwise}, and the difference is beyond chance."
     )
+    if gap.low > 0:
+        lead = (
+            f"As the figures stand, the gap is beyond chance ({percent_range(gap.low, gap.high)}). "
+            f"{otherwise}: less than half of it, and the difference is beyond chance."
+        )
     return headline, lead, to_do
 
 
@@ -343,6 +371,11 @@ def _read_otherwise(reading: GapReading) -> tuple[str, str, str]:
             f"Without {columns}, {shows}",
             f"Leave {columns} out if all that is said there is who belongs to the group, and run "
             "again.",
+        ),
+        "available cases": (
+            "the values that were filled in",
+            f"By the values that are there, {shows}",
+            "Judge by the values that are there: a value that is filled in is easy to describe.",
         ),
         "medians": (
             "few people with large errors",
@@ -389,7 +422,7 @@ def about_readings(audit: AnyAudit) -> list[str]:
         ends = percent_range(reading.gap.low, reading.gap.high)
         said.append(f"{otherwise} ({ends}){', which overturns the gap' * reading.overturns}.")
     if untried:
-        said.append(f"Readings that were not tried: {in_a_row(untried)}.")
+        said.append(f"Not read otherwise: {in_a_row(untried)}.")
     return said
 
 
