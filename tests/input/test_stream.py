@@ -115,7 +115,7 @@ def test_folds_and_outcomes_are_those_of_the_rows_in_memory(stream):
     )
     assert moments.outcomes.tolist() == ["ill", "well"]
     for fold in range(5):
-        for ours, theirs in zip(moments._split(fold), expected._split(fold), strict=True):
+        for ours, theirs in zip(moments.split(fold), expected.split(fold), strict=True):
             assert_same_moments(ours._by_outcome()[0], theirs._by_outcome()[0])
 
 

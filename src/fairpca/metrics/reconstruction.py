@@ -81,7 +81,7 @@ def group_reconstruction_errors(
         fitted = fitted_map(estimator)
         moments = fitted.moments(given, "group_reconstruction_errors")
         labels, totals = moments.groups, moments.weights
-        sums = fitted.map.group_errors(moments._group_sums())
+        sums = fitted.map.group_errors(moments.group_sums())
     check_group_weights(labels, totals)
     errors, distances = (of_groups / totals for of_groups in sums)
     if relative_errors:
