@@ -65,6 +65,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"\.py$",
     "within_subsection_order": "gallery_order.by_difficulty",
+    "thumbnail_size": (560, 392),  # shown at half of that
     "write_computation_times": False,
     "download_all_examples": False,
     "show_signature": False,
