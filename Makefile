@@ -45,7 +45,8 @@ test-bare:
 	$(PYTHON) -m pytest tests/test_bare.py
 
 test-oldest:
-	$(PYTHON) -m pytest -n 2 $(NUMERICAL) tests/metrics/test_reconstruction.py tests/test_path.py
+	$(PYTHON) -m pytest -n 2 $(NUMERICAL) \
+	  tests/metrics/test_reconstruction.py tests/test_path.py tests/cli/test_answers.py
 
 # In random order and with more workers than cores: no test relies on what another has prepared.
 coverage:

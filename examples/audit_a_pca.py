@@ -2,7 +2,8 @@
 Auditing a PCA
 ==============
 
-Somebody uses a PCA. Does it short-change anyone, how sure is that, what can be done, and who pays?
+Does a PCA describe a group worse than the others, how sure is that, what can be done, and what
+would the others lose?
 """
 
 import matplotlib.pyplot as plt

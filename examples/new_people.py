@@ -54,7 +54,7 @@ for i, r in enumerate(ranks):
         print(f"  {name:10}" + "".join(f"{text:>24}" for text in row))
 
 # %%
-# Each dot is a split. People of 75 and older gain at every rank, and the younger pay.
+# Each dot is a split. People of 75 and older gain at every rank, and the younger lose less.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained", sharey=True)
 for ax, (name, errors) in zip(axes, fair.items(), strict=True):

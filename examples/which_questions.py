@@ -33,7 +33,7 @@ print(f"  no choice has a largest error below {fair.lower_bound_:.2f}; {fair.sta
 # choice keeps both.
 #
 # Does it hold for people who were not used to choose? ``audit`` chooses without each tenth of the
-# people and rebuilds that tenth, and says who gains, who pays, and how sure that is.
+# people and rebuilds that tenth, and says which group gains, which loses, and how sure that is.
 
 result = audit(FairColumns(5, standardize=True), pd.DataFrame(X, columns=names), age)
 print(result)

@@ -109,7 +109,7 @@ def test_code_in_the_reference_is_left_as_it_is():
     assert lines == [*code, "an array of shape (n_components\\_, k), or ``(k_,)``"]
 
 
-RUN = ["columns", "getting_started", "held_out", "index", "more_groups"]
+RUN = ["audit", "columns", "getting_started", "held_out", "index", "more_groups"]
 
 
 def test_every_page_with_code_is_run():
@@ -426,6 +426,25 @@ def test_cases_of_the_pages_are_those_measured():
     assert f"{plain['largest error']} with `FairPCA`. In {chosen['stays at PCA']} of them" in told
 
 
+def test_times_of_the_readme_are_those_measured():
+    rows = table("benchmarks_in_pca_fits.csv", "part")
+    plain = [float(row["FairPCA, in fits of PCA"]) for row in rows.values()]
+    chosen = {
+        two: [
+            row["FairPCACV, in fits of PCA"]
+            for row in rows.values()
+            if (row["groups"] == "2") is two
+        ]
+        for two in (True, False)
+    }
+    (two, more) = (sorted(map(int, chosen[kind])) for kind in (True, False))
+    told = " ".join(readme().split())
+    assert (
+        f"`FairPCA` takes {min(plain)} to {max(plain)}, `FairPCACV` {two[0]} to {two[-1]}" in told
+    )
+    assert f"with two groups and {more[0]} to {more[-1]} with three or ten" in told
+
+
 def test_names_of_the_paper_stand_where_people_look():
     names = [row[1] for row in shown_in(readme(), "names")]
     for page in ("index", "choosing"):
@@ -487,6 +506,24 @@ def test_table_of_the_guide_is_what_the_example_computes():
         np.testing.assert_allclose([float(x) for x in rows[name]], figures, atol=0.012)
 
 
+@pytest.mark.slow
+def test_twenty_halves_of_the_page_are_what_the_example_prints():
+    pytest.importorskip("matplotlib").use("Agg")
+    known = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec((ROOT / "examples" / "new_people.py").read_text("utf-8"), known)
+    told = [row for row in rows_of(text_of("getting_started")) if len(row) == 3]
+    pca, fair = known["pca"], known["fair"]["FairPCACV"]
+    changes = 100 * (fair / pca - 1)
+    assert len(told) == len(pca)
+    for i, (rank, *cells) in enumerate(told):
+        assert int(rank) == known["ranks"][i]
+        for g, cell in enumerate(cells):
+            low, high = changes[i, :, g].min(), changes[i, :, g].max()
+            before, after = pca[i, :, g].mean(), fair[i, :, g].mean()
+            assert cell == f"{before:.2f}, {after:.2f} ({low:+.0f} to {high:+.0f} %)"
+
+
 def test_links_of_the_readme():
     """They are files of the repository, and become addresses once the project is published."""
     pytest.importorskip("hatchling")
@@ -497,7 +534,7 @@ def test_links_of_the_readme():
     links, made = (re.findall(link, text) for text in (told, published))
     paths = [link for link in links if not link.startswith("https://")]
     assert "docs/_static/report.png" in paths
-    assert all((ROOT / path).exists() for path in paths)
+    assert all((ROOT / path.partition("#")[0]).exists() for path in paths)
     assert len(made) == len(links)
     assert all(link.startswith("https://") for link in made)
 

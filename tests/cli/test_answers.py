@@ -233,7 +233,7 @@ def test_weights_groups_and_targets(people, tmp_path):
     assert names == [f"sex = {sex}, ward = {ward}" for sex, ward in pairs]
     target = ["-g", "sex", "--target", "passed", "--drop", "ward,weight", "-r", "2"]
     done = run("report", data, *target, cwd=tmp_path)
-    assert "percentage points" in done.stdout
+    assert "selected (“1”)" in done.stdout
     assert "What a classifier makes of it" in (tmp_path / "report.html").read_text("utf-8")
     found = numbers(
         "audit", data, "-g", "passed", "--drop", "sex,ward,weight", "-r", "2", cwd=tmp_path
@@ -309,7 +309,8 @@ def test_scores_of_new_rows_are_those_of_the_model(people, tmp_path):
     run("fit", data, *USUAL, "-o", "m.safetensors", cwd=tmp_path)
     run("transform", "m.safetensors", data, "--keep", "id", "-o", "s.csv", cwd=tmp_path)
     model = fairpca.load_model(tmp_path / "m.safetensors")
-    scores = np.loadtxt(tmp_path / "s.csv", delimiter=",", skiprows=1, converters=_unquoted)
+    plain = {"delimiter": ",", "skiprows": 1, "converters": _unquoted, "encoding": "utf-8"}
+    scores = np.loadtxt(tmp_path / "s.csv", **plain)
     X, _ = rows_of(people)
     assert scores[:, 0] == pytest.approx(np.arange(600))
     assert scores[:, 1:] == pytest.approx((X - model.mean_) / model.scale_ @ model.components_.T)
@@ -367,15 +368,15 @@ def test_missing_values_are_refused_dropped_or_filled_in(people, tmp_path):
     lines[1:41] = ["," + line.partition(",")[2] for line in lines[1:41]]
     (tmp_path / "holes.csv").write_text("\n".join(lines))
     line = fails("audit", "holes.csv", *USUAL, cwd=tmp_path)
-    assert all(option in line for option in ("--drop-missing", "--impute median", "--drop"))
-    dropped = run("audit", "holes.csv", *USUAL, "--drop-missing", cwd=tmp_path).stdout
+    assert all(option in line for option in ("--missing drop", "--missing median", "--drop"))
+    dropped = run("audit", "holes.csv", *USUAL, "--missing", "drop", cwd=tmp_path).stdout
     assert "40 rows: left out, missing values" in dropped
-    filled = run("audit", "holes.csv", *USUAL, "--impute", "median", cwd=tmp_path).stdout
+    filled = run("audit", "holes.csv", *USUAL, "--missing", "median", cwd=tmp_path).stdout
     assert "x0 (40)" in filled
-    by_number = ["-g", "passed", "--drop", "sex,ward,weight", "-r", "2", "--impute", "median"]
+    by_number = ["-g", "passed", "--drop", "sex,ward,weight", "-r", "2", "--missing", "median"]
     filled = run("audit", "holes.csv", *by_number, cwd=tmp_path).stdout
     assert "(passed = 0)" in filled
-    run("fit", "holes.csv", *USUAL, "--impute", "median", "-o", "m.safetensors", cwd=tmp_path)
+    run("fit", "holes.csv", *USUAL, "--missing", "median", "-o", "m.safetensors", cwd=tmp_path)
     run("transform", "m.safetensors", "holes.csv", "-o", "s.csv", cwd=tmp_path)
     assert len((tmp_path / "s.csv").read_text("utf-8").splitlines()) == 601
 
@@ -387,19 +388,19 @@ def test_advice_names_only_options_that_help(people, tmp_path):
     nameless = [line.replace("women", "").replace("men", "") for line in lines[1:41]]
     (tmp_path / "nameless.csv").write_text("\n".join([lines[0], *nameless, *lines[41:]]))
     line = fails("audit", "nameless.csv", *USUAL, cwd=tmp_path)
-    assert "--drop-missing" in line
-    assert "--impute" not in line
+    assert "--missing drop" in line
+    assert "--missing median" not in line
     assert "--missing-group 'not recorded'" in line
     (tmp_path / "one.csv").write_text("\n".join([lines[0], nameless[0], *lines[2:]]))
-    dropped = run("audit", "one.csv", *USUAL, "--drop-missing", cwd=tmp_path).stdout
+    dropped = run("audit", "one.csv", *USUAL, "--missing", "drop", cwd=tmp_path).stdout
     assert "1 row: left out, missing values" in dropped
     assert "did you mean 'one.csv'?" in fails("audit", "onee.csv", *USUAL, cwd=tmp_path)
     named = [*USUAL, "--missing-group", "not recorded", "--judge-from", "500"]
     assert "not recorded" in run("audit", "nameless.csv", *named, cwd=tmp_path).stdout
     run("fit", people / "gap.csv", *USUAL, "-o", "m.safetensors", cwd=tmp_path)
     line = fails("transform", "m.safetensors", "holes.csv", "-o", "s.csv", cwd=tmp_path)
-    assert "--drop-missing" in line
-    assert "--impute" not in line
+    assert "--missing drop" in line
+    assert "--missing median" not in line
     target = ["-g", "sex", "--target", "x0", "--drop", "passed,ward,weight", "-r", "2"]
     assert "(here: --target)" in fails("audit", people / "gap.csv", *target, cwd=tmp_path)
     table = pd.read_csv(people / "gap.csv").assign(three=np.arange(600) % 3)

@@ -3,7 +3,6 @@
 from sklearn.utils import Bunch
 
 from fairpca._input.folds import FoldRule
-from fairpca._linear_map import map_of
 from fairpca.cli.columns.prepare import prepare
 from fairpca.cli.columns.roles import choose_roles
 from fairpca.cli.reader.read import open_table
@@ -14,6 +13,8 @@ READING = ("query", "encoding", "decimal", "header", "sheet", "missing_values")
 
 def _split(options):
     reading = {name: options.pop(name) for name in READING if name in options}
+    options.setdefault("unit", "none")
+    options.setdefault("keep_duplicates", True)
     return reading, options
 
 
@@ -43,13 +44,11 @@ def fitted_to(estimator, data, **options):
     return estimator.fit(moments_of(data, **options))
 
 
-def write_scores_of(model, data, output, *, keep=(), features=None, drop_missing=False, **reading):
+def write_scores_of(model, data, output, *, keep=(), features=None, missing="error", **reading):
     """Write the scores of the rows under a fitted model."""
     features = getattr(model, "feature_names_in_", None) if features is None else features
     progress = reading.pop("progress", None)
     table = open_table(data, **reading)
-    roles, _ = choose_roles(table, features=features, keep=keep, drop_missing=drop_missing)
-    names = model.get_feature_names_out().tolist()
-    encoder = map_of(model).encode.T
-    write_scores(table, roles, output, names, encoder, model.mean_, progress=progress)
+    roles, _ = choose_roles(table, features=features, keep=keep, missing=missing)
+    write_scores(table, roles, output, model, progress=progress)
     return output

@@ -83,7 +83,7 @@ def test_a_later_file_tells_the_type_of_an_empty_column(kind, tmp_path):
     for name, values in (("a", pa.nulls(4)), ("b", pa.array([1.0, 2.0, 4.0, 3.0]))):
         table = pa.table({"x": values, "y": [1.0, 5.0, 2.0, 2.0], "g": ["u", "v", "v", "u"]})
         WRITERS[kind](table, tmp_path / f"{name}.{kind}")
-    moments = moments_of(tmp_path, sensitive_features="g", drop_missing=True)
+    moments = moments_of(tmp_path, sensitive_features="g", missing="drop")
     assert moments.feature_names == ["x", "y"]
     assert moments.n_dropped == 4
 
@@ -167,7 +167,7 @@ def test_what_is_suspicious_is_recorded(tmp_path):
     rng = np.random.default_rng(0)
     n = 400
     columns = {
-        "weight": np.where(rng.random(n) < 0.02, -999.0, rng.normal(70, 10, n).round(1)),
+        "kilos": np.where(rng.random(n) < 0.02, -999.0, rng.normal(70, 10, n).round(1)),
         "steps": np.where(np.arange(n) == 7, 999999.375, rng.uniform(0, 55, n).round(2)),
         "rich": np.exp(rng.normal(size=n) * 2),  # a long tail is no code
         "same": np.full(n, 3.5),
@@ -177,8 +177,8 @@ def test_what_is_suspicious_is_recorded(tmp_path):
     pq.write_table(pa.table(columns), tmp_path / "d.parquet")
     record = read_table(tmp_path / "d.parquet", "sex").record
     codes = {(s.column, s.value): s.n_rows for s in record.sentinels}
-    n_codes = int((columns["weight"] == -999).sum())
-    assert codes == {("weight", -999.0): n_codes, ("steps", 999999.375): 1}
+    n_codes = int((columns["kilos"] == -999).sum())
+    assert codes == {("kilos", -999.0): n_codes, ("steps", 999999.375): 1}
     assert record.constant == ["same"]
     assert record.near_constant == ["rare"]
     assert record.twin_labels == [(" FEMALE", "female")]

@@ -120,7 +120,7 @@ def test_an_odd_value_does_not_remove_its_column(data):
     write("o.csv", a=NUMBERS, b=odd, g=GROUPS)
     with pytest.raises(TableError, match=r"line 9 of o\.csv has '\?' in column 'b'"):
         read_table(data, "g")
-    found = read_table(data, "g", missing_values="?", drop_missing=True)
+    found = read_table(data, "g", missing_values="?", missing="drop")
     assert (found.feature_names, found.data.num_rows) == (["a", "b"], 39)
 
 
@@ -238,7 +238,7 @@ def test_codes_for_missing_values_leave_the_columns_of_a_query_but_not_its_group
     write("a.csv", **columns)
     pq.write_table(pa.table(columns), "a.parquet")
     query = f"SELECT *, sum(a) OVER () AS total FROM 'a.{suffix}'"
-    people = read_table(query, "g", missing_values="-99", keep_missing=True)
+    people = read_table(query, "g", missing_values="-99", missing="available")
     missing = {name: sum(map(np.isnan, people.data[name].to_pylist())) for name in "ab"}
     assert missing == {"a": 1, "b": 1}
     assert set(people.data["total"].to_pylist()) == {sum(columns["a"])}  # as it is stored

@@ -81,7 +81,7 @@ def test_fit_files_does_not_lose_a_group():
     y = np.where(race == "other", "", X[:, 1].astype(str))
     write("lost.csv", x=X[:, 0], y=y, race=race)
     with pytest.raises(TableError, match="every row of 'other'"):
-        fitted_to(FairPCA(1), "lost.csv", sensitive_features="race", drop_missing=True)
+        fitted_to(FairPCA(1), "lost.csv", sensitive_features="race", missing="drop")
 
 
 def test_text_in_one_part_is_cast_whichever_comes_first():
@@ -154,9 +154,7 @@ def test_two_codes_for_missing_values():
         ("x", 9999, 3),
         ("x", 7777, 2),
     ]
-    assert (
-        read_table("codes.csv", "sex", drop_missing=True, missing_values=9999).record.n_dropped == 3
-    )
+    assert read_table("codes.csv", "sex", missing="drop", missing_values=9999).record.n_dropped == 3
 
 
 def test_a_damaged_part_is_named():
@@ -210,7 +208,7 @@ def test_a_missing_group_is_not_called_like_another():
 def test_groups_of_numbers_may_be_missing():
     groups = [1.5, float("nan"), 2.5, 1.5] * 10
     write("nan.parquet", x=X[:40, 0], g=pa.array(groups))
-    assert read_table("nan.parquet", "g", drop_missing=True).data.num_rows == 30
+    assert read_table("nan.parquet", "g", missing="drop").data.num_rows == 30
     found = read_table("nan.parquet", "g", missing_group="none").sensitive_features
     assert set(found) == {"1.5", "2.5", "none"}
 

@@ -108,7 +108,7 @@ def test_missing_values_may_come_late(missing, tmp_path, monkeypatch):
     rows[700] = f"{X[700, 0]},{X[700, 1]}, {missing} "
     rows[800] = f"{missing},{X[800, 1]},a"
     (tmp_path / "d.csv").write_text("\n".join(["x,y,g", *rows]))
-    moments = moments_of(tmp_path / "d.csv", sensitive_features="g", folds=3, drop_missing=True)
+    moments = moments_of(tmp_path / "d.csv", sensitive_features="g", folds=3, missing="drop")
     assert moments.n_dropped == 2
     keep = np.ones(len(X), bool)
     keep[[700, 800]] = False
@@ -133,7 +133,7 @@ def test_a_late_value_in_another_notation_is_refused_with_the_way_out(
     place = r"line 302 of .*d\.csv has '.*' in column 'x', which otherwise holds numbers"
     with pytest.raises(ValueError, match=f"{place}.*{advice}"):
         read_table(tmp_path / "d.csv", "g")
-    table = read_table(tmp_path / "d.csv", "g", keep_missing=True, **options)
+    table = read_table(tmp_path / "d.csv", "g", missing="available", **options)
     np.testing.assert_array_equal(table.data["x"][300].as_py(), value)
 
 

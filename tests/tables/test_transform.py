@@ -68,7 +68,7 @@ def test_kept_text_stays_unless_it_is_a_feature(data, tmp_path):
     (tmp_path / "d.csv").write_text("x0,x1,x2,land\n1.50,2,3,NA\n1,2,3,DE\nNA,2,3,FR\n")
     scores = write_scores_of(fair,
         tmp_path / "d.csv", tmp_path / "s.csv", keep="land", features=list(options["features"]),
-        drop_missing=True,
+        missing="drop",
     )  # fmt: skip
     lines = scores.read_text().splitlines()[1:]
     assert [line.split(",")[0] for line in lines] == ['"NA"', '"DE"']

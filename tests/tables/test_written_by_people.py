@@ -112,7 +112,7 @@ def test_texts_that_stand_for_missing_values(data, tmp_path):
     error = refused(tmp_path / "d.csv", "odd_value")
     assert error.facts["value"] == "unknown"
     assert "missing_values=['unknown']" in error.advice
-    told = {"missing_values": ["unknown", "-"], "drop_missing": True}
+    told = {"missing_values": ["unknown", "-"], "missing": "drop"}
     assert read_table(tmp_path / "d.csv", "g", **told).record.n_dropped == 2
     assert read_table(tmp_path / "d.csv", "g", drop="y").feature_names == ["x", "z"]
 
@@ -185,7 +185,7 @@ def test_points_are_thousands_only_if_it_is_said(mark, tmp_path):
     rows = [f"{x}{mark}{i % 4}{mark}{'ab'[i % 2]}" for i, x in enumerate(incomes)]
     (tmp_path / "d.csv").write_text("\n".join([f"x{mark}y{mark}g", *rows]))
     told, thousands = (
-        read_table(tmp_path / "d.csv", "g", decimal=decimal, drop_missing=True).data["x"]
+        read_table(tmp_path / "d.csv", "g", decimal=decimal, missing="drop").data["x"]
         for decimal in (None, ",")
     )
     assert told.to_pylist() == [1.243, 2.08, 641, 4.04, 542, 12.5, -1]
@@ -259,7 +259,7 @@ def test_a_sheet_is_read_like_text(workbook, data, tmp_path):
     error = refused(tmp_path / "odd.xlsx", "odd_value")
     assert "line 3 of" in error.fact
     assert "odd.xlsx has '136A' in column 'y'" in error.fact
-    options = {"missing_values": "136A", "drop_missing": True, "drop": "id"}
+    options = {"missing_values": "136A", "missing": "drop", "drop": "id"}
     assert read_table(tmp_path / "odd.xlsx", "g", **options).record.n_dropped == 2
 
 
@@ -354,12 +354,12 @@ def test_files_are_fitted_to_as_tables_are_read(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("\n".join(lines), "utf-8")
     how = {"decimal": ",", "missing_values": "-9"}  # 1,234 could be a thousand
-    columns = {"sensitive_features": "sex", "drop": "d", "drop_missing": True}
+    columns = {"sensitive_features": "sex", "drop": "d", "missing": "drop"}
     people = read_table(path, **columns, **how)
     assert people.data.num_rows == 99
     made = moments_of(path, **columns, **how)
     assert_same_moments(made, GroupMoments.from_data(people.data, people.sensitive_features))
     fair = fitted_to(FairPCA(2), path, **columns, **how)
-    scores = write_scores_of(fair, path, tmp_path / "s.csv", drop_missing=True, **how)
+    scores = write_scores_of(fair, path, tmp_path / "s.csv", missing="drop", **how)
     written = np.loadtxt(scores, delimiter=",", skiprows=1)
     np.testing.assert_allclose(written, fair.transform(people.data), rtol=1e-9)

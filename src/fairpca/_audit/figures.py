@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from fairpca._audit import record
-from fairpca._audit.any_model import Rebuilt
+from fairpca._audit.any_model import Rebuilt, RebuiltSums
 from fairpca._audit.crossed import Crossed
 from fairpca._audit.few_rows import deciding_columns, robust_figures
 from fairpca._audit.readings import Usual, readings_of
@@ -23,7 +23,7 @@ from fairpca._cv.held_out import BASELINE, Figure, HeldOut, Totals
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_columns import FairColumns
 from fairpca._estimators.fair_pca import FairPCA
-from fairpca._estimators.fair_pca_cv import FairPCACV
+from fairpca._estimators.fair_pca_cv import FairPCACV, stop_of
 from fairpca._linear_map import LinearMap
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._progress import Progress
@@ -174,9 +174,9 @@ def _better_off(crossed: Crossed, setup: Setup) -> list[Any]:
     return list((gained / np.where(totals, totals, 1)).tolist())
 
 
-def widest_column(setup: Setup, own: LinearMap | Rebuilt) -> record.Scale:
+def widest_column(setup: Setup, own: LinearMap | Rebuilt | RebuiltSums) -> record.Scale:
     """Which column has most of the variance, and how many others are lost."""
-    if isinstance(own, Rebuilt):
+    if isinstance(own, Rebuilt | RebuiltSums):
         lost = own.column_errors()
         whole = own.column_variances()
     else:
@@ -194,7 +194,11 @@ def widest_column(setup: Setup, own: LinearMap | Rebuilt) -> record.Scale:
 
 
 def results(
-    setup: Setup, crossed: Crossed, usual: Usual | None, judged: LinearMap | Rebuilt, **how: Any
+    setup: Setup,
+    crossed: Crossed,
+    usual: Usual | None,
+    judged: LinearMap | Rebuilt | RebuiltSums,
+    **how: Any,
 ) -> dict[str, Any]:
     """The fields that both kinds of audit have, except for figures about scores.
 
@@ -327,11 +331,12 @@ def _budgets(fair: FairPCA) -> list[record.Budget]:
     errors = np.array([fair.pca_group_errors_, fair.group_errors_])
     disparity = abs(fair.disparity_)
     if isinstance(fair, FairPCACV):
-        curve = fair._stop.curve
-        ends = [BASELINE, fair._stop.chosen]
+        stop = stop_of(fair)
+        curve = stop.curve
+        ends = [BASELINE, stop.chosen]
         overall = curve.held_out.totals.overall[ends]
         errors = curve.held_out.totals.group_errors[ends]
-        disparity = float(curve.disparity[fair._stop.chosen])
+        disparity = float(curve.disparity[stop.chosen])
     compared = [label not in fair.small_groups_ for label in fair.groups_.tolist()]
     above = [_increase(*pair) for pair in errors[:, compared].T.tolist()]
     reached = {

@@ -102,8 +102,10 @@ def _values(labels: Any) -> NDArray[Any]:
     if isinstance(series, nw.DataFrame) and len(series.columns) == 1:
         series = series.get_column(series.columns[0])
     if isinstance(series, nw.Series):
-        if series.dtype.is_integer() and not series.is_null().any():
-            return np.asarray(series.to_numpy())
+        if not series.is_null().any():
+            values = np.asarray(series.to_numpy())
+            if values.dtype.kind in "iu":
+                return values
         series = series.to_list()
     if isinstance(series, (list, tuple)):
         return np.fromiter(series, dtype=object, count=len(series))

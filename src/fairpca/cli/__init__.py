@@ -32,7 +32,7 @@ from fairpca.cli.terminal import print_line
 @click.version_option(__version__, message="fairpca %(version)s")
 @click.pass_context
 def app(context: click.Context) -> None:
-    """Find out whether a PCA short-changes a group of people, and fit one that does not.
+    """Find out whether PCA describes a group of people worse, and fit one that does not.
 
     Start with "fairpca report".
     """
@@ -86,11 +86,9 @@ _HINTS = {
         "name another column with --group",
     ],
     "no_features": ["pass --encode to use text columns", "pass other --features"],
-    "missing": [
-        "leave these rows out with --drop-missing",
-        "fill numbers in with --impute median",
-        "leave columns out: --drop '{columns}'",
-        "make a group of rows without one: --missing-group 'not recorded'",
+    "duplicates": [
+        "name the column that says whose they are with --unit",
+        "pass --keep-duplicates",
     ],
     "categories": ["leave it out with --drop '{column}'", "correct it"],
     "too_large": ["take a sample of the rows with a query"],
@@ -111,7 +109,6 @@ def _in_words_of_the_shell(error: Any, name: str) -> str:
         return f"the name {error.object[:80]!a} is not UTF-8 text; rename the file or column."
     facts = getattr(error, "facts", {})
     options = {word for option in app.commands[name].params for word in option.opts}
-    options -= {f"--{option.replace('_', '-')}" for option in facts.get("useless", ())}
     ways = [
         re.sub(r"{(\w+)}", lambda fact: str(facts.get(fact[1], "")), way)
         for way in _HINTS.get(getattr(error, "problem", ""), [])

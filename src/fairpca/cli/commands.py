@@ -10,9 +10,9 @@ from fairpca.cli.terminal import outputs, progress, put
 
 @opt.command(*opt.FIT, *opt.JUDGED, *opt.FIGURES, *opt.PAGE)
 def report_command(asked: Asked) -> None:
-    """Write a page: is anyone short-changed, and what can be done?
+    """Write a page: is a group described worse, and what can be done?
 
-    It says how sure the answer is, and who gains and who pays for a remedy.
+    It says how sure the answer is, and what a remedy changes for each group.
 
     For example:
       fairpca report
@@ -39,7 +39,7 @@ def report_command(asked: Asked) -> None:
 
 @opt.command(*opt.FIT, *opt.JUDGED, *opt.GATE, *opt.FIGURES)
 def audit_command(asked: Asked) -> None:
-    """Say whether PCA, or a model, short-changes a group.
+    """Say whether PCA, or a model, describes a group worse.
 
     Exit codes: 0 done, 2 wrong use. With --fail-above 0 says it is shown that no group is described
     worse than it allows, 1 that a group is, 4 that neither is shown, 3 that nothing can be judged.
@@ -101,7 +101,7 @@ def fit_command(asked: Asked) -> None:
 def columns_command(asked: Asked) -> None:
     """Choose -r columns from which every group can be rebuilt.
 
-    It says which columns these are, who gains and who pays.
+    It says which columns these are, and what the choice changes for each group.
 
     For example:
       fairpca columns -r 3
@@ -121,7 +121,7 @@ def columns_command(asked: Asked) -> None:
         terminal.print_audit(found, origin)
 
 
-@opt.command(opt.MODEL, opt.DATA, *opt.FILES, opt.SCORES_OUT, opt.KEEP, opt.QUIET)
+@opt.command(opt.MODEL, opt.DATA, *opt.FILES, opt.ROWS, opt.SCORES_OUT, opt.KEEP, opt.QUIET)
 def transform_command(asked: Asked) -> None:
     """Write the scores of rows, in their order, under a model.
 

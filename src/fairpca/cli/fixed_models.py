@@ -34,7 +34,10 @@ def check_asked(asked: Asked) -> None:
     given = [f"--{name}" for name in KINDS if getattr(asked, name)]
     if given[1:]:
         raise ValueError(f"{' and '.join(given)} both name what is judged; pass one of them.")
-    chosen = {"group": (), "target": None, "weight": None, "seed": 0}
+    chosen: dict[str, Any] = {"group": (), "target": None, "weight": None, "seed": 0, "unit": None}
+    chosen["keep_duplicates"] = False
+    if asked.missing != "median":
+        chosen["missing"] = "error"
     if asked.loadings:
         chosen["standardize"] = True
     if asked.rebuilt:

@@ -65,17 +65,22 @@ def _option(
     return option
 
 
+def _argument(name: str, text: str, **how: Any) -> click.Argument:
+    """An argument that the help explains, in every version of click."""
+    argument = click.Argument([name], **how)
+    vars(argument)["explained"] = text
+    return argument
+
+
 _start, _column, _choice, _output = (partial(_option, heading) for heading in HEADINGS)
 
 _TABLE = (
     "CSV, TSV, Parquet, Arrow or Feather files, spreadsheets, a folder or pattern of files, or a "
     "query (\"SELECT ... FROM 'people.parquet'\"); - reads CSV from standard input."
 )
-DATA = click.Argument(["data"], nargs=-1, required=True, help=_TABLE)
-OPTIONAL_DATA = click.Argument(
-    ["data"], nargs=-1, help=f"{_TABLE} Without any: the demonstration data."
-)
-MODEL = click.Argument(["model"], help="A file written by fairpca fit.")
+DATA = _argument("data", _TABLE, nargs=-1, required=True)
+OPTIONAL_DATA = _argument("data", f"{_TABLE} Without any: the demonstration data.", nargs=-1)
+MODEL = _argument("model", "A file written by fairpca fit.")
 
 #: How files are read.
 FILES = [
@@ -83,7 +88,6 @@ FILES = [
     _column("--encoding", "NAME", "Encoding of text files; by default UTF-8."),
     _column("--decimal", "CHAR", "Decimal point of text files."),
     _column("--missing-value", "TEXT", "Text for a missing value (repeat for more).", ()),
-    _column("--drop-missing", "", "Leave out rows with missing values."),
     _column("--no-header", "", "Text files hold no names; call columns c0, c1, ..."),
     _column("--sheet", "NAME", "The sheet of a spreadsheet."),
 ]
@@ -94,8 +98,15 @@ COLUMNS = [
     _column("--drop", "COLUMN", "Leave these columns out.", ()),
     _column("--target", "COLUMN", "Classifiers predict it from the scores; it is no feature."),
     _column("--weight", "COLUMN", "Weights of the rows."),
+    _column("--unit", "COLUMN", "Whose row each is; by default an id that repeats, or none."),
+    _column("--keep-duplicates", "", "Rows that repeat others are other people."),
     _column("--encode", "", "Turn text columns into columns of zeros and ones."),
-    _column("--impute", ["median"], "Fill in missing numbers with medians."),
+    _column(
+        "--missing",
+        ["error", "drop", "median"],
+        "Refuse missing numbers, leave out their rows, or fill them in.",
+        "error",
+    ),
     _column("--missing-group", "NAME", "Put rows without a group into one of this name."),
 ]
 MARGINS = _column("--margins", "", "Do not cross several --group columns; compare within each.")
@@ -155,11 +166,17 @@ GATE = [
         "unproven",
     ),
 ]
+RECORD = [
+    _output("--population", "TEXT", "Whom the rows stand for; the record on the page says it."),
+    _output("--period", "TEXT", "When they were collected; likewise."),
+    _output("--auditor", "TEXT", "Who asks; likewise."),
+]
 QUIET = _output("--quiet -q", "", "Print nothing but errors.")
 JSON = _output("--json", "FILE", "Write all figures to this file; - prints them instead.")
 FIGURES = [
     JSON,
     _output("--with-rows", "", "Show single people too, on the page and in --json."),
+    *RECORD,
     QUIET,
 ]
 PAGE = [
@@ -167,6 +184,9 @@ PAGE = [
     _output("--model-card", "FILE", "Also write a card in Markdown."),
 ]
 MODEL_OUT = _output("--out -o", "FILE", "The model file to write; - prints it.", required=True)
+ROWS = _column(
+    "--missing", ["error", "drop"], "Refuse missing numbers, or leave out their rows.", "error"
+)
 SCORES_OUT = _output("--out -o", "FILE", "CSV or Parquet of scores; - prints CSV.", required=True)
 KEEP = _output("--keep", "COLUMN", "Copy columns, such as an id.", ())
 
@@ -191,10 +211,16 @@ def command(*parameters: click.Parameter) -> Callable[[Callable[[Asked], None]],
 
 
 class _Command(click.Command):
-    """A command whose help has its options in groups."""
+    """A command whose help explains its arguments, and has its options in groups."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options by their headings."""
+        """Write the arguments, and the options by their headings."""
+        arguments = [own for own in self.params if isinstance(own, click.Argument)]
+        if arguments:
+            with formatter.section("Arguments"):
+                formatter.write_dl(
+                    [(str(own.name).upper(), vars(own)["explained"]) for own in arguments]
+                )
         options = [own for own in self.get_params(ctx) if isinstance(own, click.Option)]
         for heading in HEADINGS:
             own = [option for option in options if getattr(option, "heading", "Output") == heading]

@@ -19,7 +19,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca import FairColumns, FairPCA, FairPCACV, GroupEraser, MinMaxPCA, audit, audit_model
+from fairpca import FairColumns, FairPCA, FairPCACV, MinMaxPCA, audit, audit_model
 from fairpca._audit.gate import Answer, Gate, gate
 from fairpca._audit.record import AnyAudit, Audit, LeftOut, ModelAudit, group_name, plain_json
 from fairpca._audit.refits import for_sizes
@@ -27,7 +27,6 @@ from fairpca._audit.verdict import Remedy
 from fairpca._estimators.base import FairProjection
 from fairpca._input.folds import FoldRule
 from fairpca._input.rows import dense
-from fairpca._linear_map import map_of
 from fairpca._models.safetensors import ModelPipeline, load_model, read_extra, write_model
 from fairpca._progress import Progress
 from fairpca.cli import options as opt
@@ -56,6 +55,10 @@ _NOT_USED = {
     "identifier": "probably an id (--features uses it)",
     "row numbers": "probably row numbers (--features uses it)",
     "index": "without a name, as pandas writes its index",
+    "code": "codes such as 00501 (--features uses it)",
+    "date": "dates",
+    "weights": "probably weights (--weight or --features uses it)",
+    "phone or postcode": "probably phone numbers or postcodes (--features uses it)",
 }
 
 
@@ -179,9 +182,9 @@ def _with_table(found: AnyAudit, prepared: Prepared) -> Any:
 
 def _rules(asked: Asked, prepared: Prepared) -> dict[str, Any]:
     """The options that all audits have in common."""
-    more = {"sample_weight": prepared.sample_weight, "random_state": asked.seed}
-    more["crossing"] = not asked.margins
-    return opt.values(asked, opt.RULES) | more
+    rows = {"sample_weight": prepared.sample_weight, "units": prepared.units}
+    chosen = {"crossing": not asked.margins, "random_state": asked.seed}
+    return opt.values(asked, opt.RULES) | rows | chosen
 
 
 def _scores(asked: Asked, prepared: Prepared) -> dict[str, Any]:
@@ -244,6 +247,7 @@ def _origin(asked: Asked, prepared: Prepared, found: AnyAudit) -> Origin:
         streamed=prepared.streamed,
         notes=_notes(prepared),
         model_file=basename(asked.model or asked.loadings or asked.rebuilt or ""),
+        **(opt.values(asked, opt.RECORD) if hasattr(asked, "auditor") else {}),
         command=shlex.join(["fairpca", *click.get_current_context().obj]),
     )
 
@@ -271,7 +275,7 @@ def prepared_table(asked: Asked, show: Progress, **how: Any) -> Iterator[tuple[P
     split = {name: split_names(given, table.columns) for name, given in names.items()}
     asked = changed(asked, **split)
     how.setdefault("folds", FoldRule(asked.cv or 10, asked.seed))
-    how |= arguments(asked, *opt.COLUMNS) | {"drop_missing": asked.drop_missing}
+    how |= arguments(asked, *opt.COLUMNS)
     with closing(table):
         yield prepare(table, progress=show, crossing=not asked.margins, **how), asked
 
@@ -283,9 +287,7 @@ def _opened(asked: Asked) -> Table:
 
 def _reading(asked: Asked) -> dict[str, Any]:
     """How files are read."""
-    reading = arguments(asked, *opt.FILES)
-    reading.pop("drop_missing", None)
-    return reading
+    return arguments(asked, *opt.FILES)
 
 
 def _demonstration(asked: Asked) -> tuple[Table, Asked]:
@@ -295,8 +297,9 @@ def _demonstration(asked: Asked) -> tuple[Table, Asked]:
     groups["ethnicity"] = people.ethnicity
     group = split_names(asked.group, groups) or ["age_group"]
     drop = [*asked.drop, *(name for name in groups if name not in group)]
-    features = dict(zip(people.feature_names, people.data.T, strict=True))
-    return open_table(features | groups), changed(asked, group=group, drop=drop)
+    data = dict(zip(people.feature_names, people.data.T, strict=True))
+    features = asked.features or tuple(name for name in data if name not in asked.drop)
+    return open_table(data | groups), changed(asked, group=group, drop=drop, features=features)
 
 
 def arguments(asked: Asked, *options: click.Option) -> dict[str, Any]:
@@ -323,20 +326,17 @@ def split_names(values: Sequence[str], known: Mapping[str, object]) -> list[str]
 def write_scores_of(asked: Asked, show: Progress) -> tuple[int, int]:
     """Write the scores of a table; returns how many rows were written and left out."""
     _, model, fitted = load(asked.model)
-    names, d = model.get_feature_names_out().tolist(), model.n_features_in_
-    how: dict[str, Any] = {"mean": model.mean_, "reads": [asked.model]}
-    if isinstance(model, FairColumns):
-        how |= {"encoder": np.eye(d)[model.get_support()], "mean": np.zeros(d)}
-    elif isinstance(model, GroupEraser):
-        erased = model.strength * model.corrections_.T @ model.detectors_
-        how |= {"encoder": np.eye(d) - erased, "shift": model.mean_}
-    else:
-        how["encoder"] = map_of(model).encode.T
     with closing(_opened(asked)) as table:
-        kept: dict[str, Any] = {"keep": split_names(asked.keep, table.columns), "fitted": fitted}
-        roles, _ = choose_roles(table, drop_missing=asked.drop_missing, **kept)
-        how["progress"] = partial(show, "writing scores")
-        return write_scores(table, roles, asked.out, names, **how)
+        keep = split_names(asked.keep, table.columns)
+        roles, _ = choose_roles(table, missing=asked.missing, keep=keep, fitted=fitted)
+        return write_scores(
+            table,
+            roles,
+            asked.out,
+            model,
+            progress=partial(show, "writing scores"),
+            reads=[asked.model],
+        )
 
 
 def save(model: FairProjection, roles: Roles, path: Path) -> None:
@@ -381,11 +381,22 @@ def _roles_in(extra: Mapping[str, Any], names: list[str]) -> Roles | None:
 
 def _notes(prepared: Prepared) -> list[str]:
     """Sentences on what was done to the data when they were read."""
-    read, columns = prepared.record, prepared.roles.groups
-    shares = [(group_name(label, columns), own) for label, own in read.filled_shares.items()]
+    read = prepared.record
+    columns = prepared.roles.groups
+    width = len(prepared.roles.feature_names)
+    fewer = sorted(group for group, n in read.seen.items() if read.used[group] < n)
     facts = {
         "alike": [*read.constant, *read.near_constant],
-        "filled": [f"{name} ({n:,})" for name, n in read.filled.items()],
-        "shares": [f"{percent(share)} ({name})" for name, share in shares],
+        "gaps": [f"{name} ({n:,})" for name, n in read.gaps.items() if n],
+        "filled": bool(prepared.roles.fill),
+        "shares": [
+            f"{percent(n / (read.used[group] * width))} ({group_name(group, columns)})"
+            for group, n in sorted(read.gaps_in_group.items())
+        ],
+        "dropped": [
+            f"{group_name(group, columns)} {read.seen[group]:,} → {read.used[group]:,}"
+            for group in fewer
+        ],
+        "amounts": [f"{name}, such as {example}" for name, example in read.amounts.items()],
     }
     return fill("notes.txt", read=read, **facts).splitlines()

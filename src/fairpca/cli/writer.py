@@ -6,8 +6,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fairpca._atomic import FileName, refuse_inputs, replacing
-from fairpca._typing import Array
 from fairpca.cli.columns.prepare import Record, blocks_of
 from fairpca.cli.columns.roles import Roles
 from fairpca.cli.reader.files import pa, pa_csv, pc, pq, refuse_twin_names
@@ -19,21 +20,18 @@ def write_scores(
     table: Table,
     roles: Roles,
     output: FileName,
-    names: Sequence[str],
-    encoder: Array,
-    mean: Array,
+    model: Any,
     *,
-    shift: Array | float = 0.0,
     progress: Callable[[float], object] | None = None,
     reads: Sequence[FileName] = (),
 ) -> tuple[int, int]:
-    """Project every row of a table; returns how many rows were written, and how many left out.
+    """Transform every row of a table; returns how many rows were written, and how many left out.
 
-    The scores of a row x are ``shift + encoder @ (x - mean)``, in columns of the given ``names``
-    behind those that ``roles`` keeps. ``output`` is a Parquet, CSV or TSV file, which appears only
-    when it is complete, or ``-`` for CSV on standard output; files of the table and ``reads`` are
-    refused.
+    The scores stand behind the columns that ``roles`` keeps. ``output`` is a Parquet, CSV or TSV
+    file, which appears only when it is complete, or ``-`` for CSV on standard output; files of the
+    table and ``reads`` are refused.
     """
+    names = model.get_feature_names_out().tolist()
     types = dict(zip(roles.keep, table.types_of(roles.keep), strict=True))
     types |= {name: pa.float64() for name in roles.keep if name in roles.numbers}
     types |= {name: pa.string() for name, kind in types.items() if pa.types.is_dictionary(kind)}
@@ -63,9 +61,14 @@ def write_scores(
         else:
             writer = stack.enter_context(pq.ParquetWriter(sink, schema))
         for block in blocks_of(table, roles, record, progress):
-            columns = [c.cast(t) for c, t in zip(block.kept.columns, types.values(), strict=True)]
+            if not block.rows.n_rows:
+                continue
+            columns = [c.cast(t) for c, t in zip(block.kept, types.values(), strict=True)]
             columns = [_without_formulas(c) if as_text else c for c in columns]
-            columns += [pa.array(score) for score in (block.scores(encoder, mean) + shift).T]
+            by_name = hasattr(model, "feature_names_in_")
+            X = block.rows.as_table() if by_name else block.rows.block(0, block.rows.n_rows)
+            scores = np.asarray(model.transform(X), np.float64)
+            columns += [pa.array(score) for score in scores.T]
             writer.write_batch(pa.record_batch(columns, schema=schema))
     return record.n_rows - record.n_dropped, record.n_dropped
 

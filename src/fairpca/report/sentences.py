@@ -35,7 +35,7 @@ class Said:
     """The first screen."""
 
     headline: str  # the answer, in one sentence that can be quoted
-    lead: str  # how large and how sure the gap is; who gains and who pays for the remedy
+    lead: str  # how large and how sure the gap is; what a remedy changes for each group
     to_do: str
     notices: list[str]  # what must not be overlooked
     tone: str  # "bad", "warn" or "plain"
@@ -327,13 +327,18 @@ def _depends(audit: AnyAudit) -> tuple[str, str, str]:
     gap = gaps_of(audit.groups, verdict.by_share)[label]
     _, otherwise, to_do = _read_otherwise(overturning(audit, label))
     headline = (
-        f"{judged(audit)} describes {full_name(audit, label)} {percent(gap.value)} worse than "
+        f"{judged(audit)} describes {full_name(audit, label)} {difference(gap.value)} than "
         f"{against(audit, label)}, or not: {depends(audit, label)}."
     )
     lead = (
-        f"As the figures stand, the gap is beyond chance ({percent_range(gap.low, gap.high)}). "
-        f"{otherwise}: less than half of it, and the difference is beyond chance."
+        f"As the figures stand, this could be chance ({percent_range(gap.low, gap.high)}). "
+        f"{otherwise}, and the difference is beyond chance."
     )
+    if gap.low > 0:
+        lead = (
+            f"As the figures stand, the gap is beyond chance ({percent_range(gap.low, gap.high)}). "
+            f"{otherwise}: less than half of it, and the difference is beyond chance."
+        )
     return headline, lead, to_do
 
 
@@ -366,6 +371,11 @@ def _read_otherwise(reading: GapReading) -> tuple[str, str, str]:
             f"Without {columns}, {shows}",
             f"Leave {columns} out if all that is said there is who belongs to the group, and run "
             "again.",
+        ),
+        "available cases": (
+            "the values that were filled in",
+            f"By the values that are there, {shows}",
+            "Judge by the values that are there: a value that is filled in is easy to describe.",
         ),
         "medians": (
             "few people with large errors",
@@ -443,16 +453,16 @@ def _remedy(audit: Audit, after: dict[Any, Interval]) -> tuple[str, str]:
 
 
 def _effect(audit: Audit) -> str:
-    """Who gains and who pays, what it costs over all people, and the largest error."""
+    """What each group gains or loses, what it costs over all people, and the largest error."""
     price = worse(audit.overall.change.value)[0]
     largest = worse(audit.gain.largest.value)[0]
     return f"{_gains_and_payments(audit)} ({price} over all people; the largest error: {largest})"
 
 
 def price(audit: Audit) -> str:
-    """What those pay who reliably pay for the fair version; empty if nobody does."""
+    """The largest reliable increase of a group's error; empty if there is none."""
     pays = [row.change.value for row in audit.groups if row.label in audit.verdict.payers]
-    return f"{percent(max(pays))} more error for those who pay" if pays else ""
+    return f"{percent(max(pays))} more error for the others" if pays else ""
 
 
 def _advice(audit: Audit) -> str:
@@ -577,7 +587,7 @@ def about_column(audit: AnyAudit, column: DecidingColumn) -> str:
 
 
 def _gains_and_payments(audit: AnyAudit) -> str:
-    """Who gains and who pays under the alternative, and what may be chance."""
+    """Which groups gain and lose under the alternative, and what may be chance."""
     changes = [(row, row.change) for row in audit.groups if row.judged]
     changes.sort(key=lambda pair: (pair[1].value > 0, -abs(pair[1].value)))
     names = quoted_names(audit)

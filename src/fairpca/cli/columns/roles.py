@@ -17,20 +17,68 @@ from fairpca.exceptions import TableError
 
 Names = str | Sequence[str] | None
 
+_MANY = 50  # A column with more different values is not a scale of answers.
 _ENOUGH_ROWS = 20  # With fewer rows, measurements are often all different.
 _MOST_CATEGORIES, _FEW = 100, 5  # values of a text column to encode; values of a coarse column
 _PROFILED = 1 << 21  # most numbers in the sample behind profiles
 _FAR = 3.0  # A value is far from others if it is this many times their range away.
-#: Names of columns that number or name the rows. The words before "id" are listed, because other
-#: words end in id too: paid, humid.
-_IDENTIFIER = re.compile(
-    r"(?i:(.*[\W_])?(id|ids|id[\W_]?(no|num|number)|obs|uuid|guid|rowid|rownames?|row[\W_]?(number|num|no|id|name)s?))"
-    r"|(?i:(row[\W_])?(index|idx)|Unnamed: \d+|seqn|ssn)|.*[a-z](ID|Id)"
-    r"|(?i:(.*[\W_])?([cehnopstu]|account|applicant|case|child|client|customer|device|employee"
-    r"|family|hh|household|individual|member|mother|obs|order|participant|patient|person|pers"
-    r"|product|record|resp|respondent|sample|school|session|staff|student|subj|subject|teacher"
-    r"|transaction|user|visit|worker)ids?)"
+#: What has an id of its own: people, and other things.
+_PEOPLE = (
+    "applicant child client customer employee individual member mother participant patient person "
+    "pers resp respondent staff student subj subject teacher user voter worker"
 )
+_THINGS = (
+    "account case device family hh household obs order product record sample school session "
+    "transaction visit c e h n o p s t u"
+)
+#: Names that say what a column is; by their last word, or their last two.
+_NAMES = {
+    "identifier": "id ids uuid guid obs nr seqn ssn rowid rownames rowname idno idnum idnumber "
+    "rownumber rownum rowno rowindex",
+    "phone or postcode": "phone telephone fax zip zipcode postcode postalcode plz",
+}
+#: Names that say so only if they are all of it: a birth weight and a body mass index are features.
+_WHOLE_NAMES = {
+    "identifier": "index idx",
+    "weights": "w wt wgt weight weights pweight fnlwgt perwt finalweight sampleweight "
+    "samplingweight surveyweight psu strata stratum",
+    "phone or postcode": "tel mobile",
+}
+
+
+def named_like(name: str) -> str:
+    """What the name of a column says that it holds, if that is no measurement; "" if it does not.
+
+    Examples
+    --------
+    >>> [named_like(name) for name in ("person_id", "personID", "hhid", "paid", "bmi", "Zip code")]
+    ['identifier', 'identifier', 'identifier', '', '', 'phone or postcode']
+    """
+    parts = [part.lower() for part in re.split(r"[\W_]+", name) if part]
+    two = "".join(parts[-2:])
+    ends = {*parts[-1:], two, two.rstrip("s")}
+    for what, names in _WHOLE_NAMES.items():
+        if "".join(parts) in names.split():
+            return what
+    for what, names in _NAMES.items():
+        if ends & {*names.split()}:
+            return what
+    camel = re.search(r"[a-z](ID|Id)$", name) or re.fullmatch(r"Unnamed: \d+", name)
+    owners = f"{_PEOPLE} {_THINGS}".split()
+    return "identifier" if camel or _owner(parts) in owners else ""
+
+
+def owner_of(name: str) -> bool:
+    """Whether the name of an id says that it is a person's."""
+    spaced = re.sub(r"(?<=[a-z])(?=I[Dd]$)", "_", name)
+    parts = [part.lower() for part in re.split(r"[\W_]+", spaced) if part]
+    return bool({_owner(parts), *parts}.intersection(_PEOPLE.split()))
+
+
+def _owner(parts: Sequence[str]) -> str:
+    """The word before id in the last part of a name, as in hhid."""
+    found = re.fullmatch(r"(\w+?)ids?", parts[-1]) if parts else None
+    return found[1] if found else ""
 
 
 @dataclass(frozen=True)
@@ -41,12 +89,15 @@ class Roles:
     groups: tuple[str, ...] = ()  # several columns are crossed
     weight: str | None = None
     target: str | None = None
+    unit: str | None = None  # whose row each is
     keep: tuple[str, ...] = ()  # carried along in front of scores
     #: The text columns among the features, and their values. Two values become one feature of
     #: zeros and ones, ``column=value``; three or more become one feature each.
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
     fill: Mapping[str, float] = field(default_factory=dict)  # what stands in for missing values
-    drop_missing: bool = False  # leave out rows with missing values; otherwise they are refused
+    #: What becomes of rows that lack a feature: "error", "drop", "median" or "available". Rows that
+    #: lack a label or a weight are refused, unless they are dropped.
+    missing: str = "error"
     missing_group: str | None = None  # the group of rows without one
 
     @property
@@ -70,9 +121,9 @@ class Roles:
         return names
 
     @property
-    def read(self) -> list[str]:
-        """The columns that are read, in this order: numbers, labels, text to encode."""
-        return [*self.numbers, *self.labels, *self.categories]
+    def may_lack(self) -> frozenset[str]:
+        """The columns whose missing values do no harm."""
+        return frozenset(self.features if self.missing == "available" else self.fill)
 
 
 def indicated(values: Sequence[Any]) -> Sequence[Any]:
@@ -94,7 +145,8 @@ class Profile(NamedTuple):
 
     median: float = nan
     same: float = 0.0  # the share of values that equal the median; all if the column is constant
-    row_numbers: bool = False
+    names: str = ""  # what the numbers are if they measure nothing, such as "row numbers"
+    fine: bool = False  # whether there are many different ones
     sentinels: Sequence[Sentinel] = ()
 
 
@@ -150,11 +202,21 @@ def _profile(
             if is_code or n_alike > 1:
                 following = float(values[n_codes])
                 found.append(Sentinel(name, value, max(1, step * n_alike), following))
-    # Whole numbers without a gap or a repetition, in any order.
-    in_steps = len(known) >= _ENOUGH_ROWS and largest - least == count - 1
-    whole = bool(in_steps and (np.diff(known) >= 1).all() and (known % 1 == 0).all())
     same = float(least == largest or min((known == median).mean(), 1 - 1 / len(known)))
-    return Profile(median, same, row_numbers=whole, sentinels=found)
+    fine = len(distinct) > _MANY
+    return Profile(median, same, _what_it_names(known, distinct, count), fine, found)
+
+
+def _what_it_names(known: Array, distinct: Array, count: int) -> str:
+    """What numbers in ascending order are, if they are whole and measure nothing."""
+    if len(known) < _ENOUGH_ROWS or (known % 1 != 0).any():
+        return ""
+    if distinct[-1] - distinct[0] == count - 1 and (np.diff(known) >= 1).all():
+        return "row numbers"  # without a gap or a repetition, in any order
+    month, day = distinct // 100 % 100, distinct % 100
+    dated = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+    century = (distinct > 1800_00_00) & (distinct < 2200_00_00)
+    return "date" if len(distinct) > 1 and (dated & century).all() else ""
 
 
 def list_names(names: Names) -> tuple[str, ...]:
@@ -170,6 +232,7 @@ def choose_roles(
     drop: Names = (),
     target: str | None = None,
     sample_weight: str | None = None,
+    unit: str | None = None,
     keep: Names = (),
     encode: bool = False,
     fitted: Roles | None = None,
@@ -182,19 +245,21 @@ def choose_roles(
     the features of a model, if it knows them. ``missing`` are further fields of the roles.
     """
     groups, kept, dropped, named = map(list_names, (sensitive_features, keep, drop, features))
-    for name in (target, sample_weight):
+    for name in (target, sample_weight, unit):
         if not isinstance(name, str | None):
             raise TypeError(f"expected the name of a column, got {type(name).__name__}; pass it.")
-    others = [*groups, *kept, *filter(None, (target, sample_weight))]
+    others = [*groups, *kept, *filter(None, (target, sample_weight, unit))]
     refuse_unknown([*others, *dropped, *named], [*table.columns], table.name)
     given: dict[str, Any] = {"groups": groups, "weight": sample_weight, "target": target}
-    given |= {"keep": kept, **missing}
+    given |= {"keep": kept, "unit": unit, **missing}
     if fitted is not None and fitted.features:
         refuse_unknown(fitted.features, [*table.columns], f"{table.name}, but the model needs it")
         roles = replace(fitted, **given)
         refuse_text(table, roles.numbers)
         return roles, {}
     uses = Counter([*named, *groups, *({target, sample_weight} - {*groups})])
+    if unit in (*named, *groups):
+        uses[unit] += 1
     if twice := [name for name, times in uses.items() if times > 1]:
         fact = f"the column {twice[0]!r} is named twice"
         raise TableError("two_roles", fact, "give it one role, or leave it out of features")
@@ -228,7 +293,7 @@ def _reason(column: Column, encode: bool) -> str:
     if not column.usual:
         return "index"
     if column.kind == "number" or (column.kind == "text" and (encode or column.mixed)):
-        return "identifier" if _IDENTIFIER.fullmatch(column.name) else ""
+        return named_like(column.name) or ("code" if column.padded else "")
     return column.kind
 
 

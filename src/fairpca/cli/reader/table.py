@@ -78,6 +78,7 @@ class Column:
     plain: bool = False  # whether DuckDB can cast its texts to DOUBLE
     odd: bool = False  # whether a text in its first rows is no number
     mixed: bool = False  # whether most of them are, however
+    padded: bool = False  # whether there are zeros in front, as in 00501
     example: str = ""  # an amount such as $31,648, if that is how numbers are written
 
 
@@ -146,10 +147,12 @@ class Table:
         kept: Sequence[str] = (),
         limit: int | None = None,
         progress: Callable[[float], object] | None = None,
+        hashed: bool = False,
     ) -> Iterator[Any]:
         """Record batches of the columns of these names, in the order of the rows.
 
-        Columns that are kept are as they are stored, unless they are among the numbers.
+        Columns that are kept are as they are stored, unless they are among the numbers. With
+        ``hashed``, the last column is a number for the row.
         """
         as_text = bool(kept)  # a column that is kept must not lose texts such as NA
         plain = [name for name in numbers if self.columns[name].plain and name not in labels]
@@ -162,13 +165,14 @@ class Table:
         ]
         listed = ", ".join(f"{sql} AS v{j}" for j, sql in enumerate(uses))
         some = "" if limit is None else f" LIMIT {limit}"
+        extra = f", hash({', '.join(f'v{j}' for j in range(len(uses)))}) AS h" if hashed else ""
         n_rows, last, show = 0, 0.0, progress or (lambda fraction: None)
         most = max(1024, _BATCH_ENTRIES // len(uses))
         # Cursors allow other queries meanwhile, but they cannot tell how far they are.
         cursor = self.connection if progress else self.connection.cursor()
         before = [_identity(file.path) for file in self.files]
         try:
-            rows = cursor.sql(f"SELECT {listed} FROM {self.source(as_text, fast)}{some}")
+            rows = cursor.sql(f"SELECT {listed}{extra} FROM {self.source(as_text, fast)}{some}")
             for batch in rows.to_arrow_reader(min(_BATCH_ROWS, most)):
                 yield batch
                 n_rows += batch.num_rows

@@ -83,7 +83,7 @@ def _head_of(table: Table) -> dict[str, dict[str, Any]]:
     plain_comma = f"regexp_full_match(text, {forms['commas']})"
     columns = {column.raw: column.name for column in table.columns.values()}
     found = table.rows(
-        f"""
+        rf"""
         SELECT
             name, list(DISTINCT raw) FILTER (WHERE fairpca_label(raw) IS NULL) AS nulls,
             bool_and(regexp_full_match(text, {quoted(_DATE)})) AS dates,
@@ -95,6 +95,7 @@ def _head_of(table: Table) -> dict[str, dict[str, Any]]:
             min(text) FILTER (WHERE contains(text, '.')) AS point,
             min(text) FILTER (WHERE NOT ({plain} OR {plain_comma})) AS amount,
             bool_or(regexp_matches(text, {forms["marks"]})) AS marks,
+            bool_or(regexp_full_match(text, '0\d+')) AS padded,
             bool_or(regexp_matches(bare, '[kKMB]')) AS letters,
             bool_and(NOT contains(text, '.') OR regexp_full_match(bare, {forms["thousands"]}))
                 AS thousands,
@@ -147,7 +148,8 @@ def _judged(table: Table, column: Column, found: Mapping[str, Any]) -> Column:
     share, fraction, thousands = "points", "point", "comma"
     if table.decimal == ",":
         share, fraction, thousands = "commas", "comma", "point"
-    column = replace(column, number=table.parsed(column.raw))
+    padded = bool(found["padded"]) and not found["point"] and not found["comma"]
+    column = replace(column, number=table.parsed(column.raw), padded=padded)
     if found["dates"]:
         return replace(column, kind="date", typed=f"CAST({column.label} AS TIMESTAMP)")
     if found["flags"]:
