@@ -196,7 +196,7 @@ class People(Folds):
         return completed_rows(dense(values), self.moments.mean, self.moments.covariance)
 
     @cached_property
-    def dealt_again(self) -> list[GroupMoments]:
+    def dealt_again(self) -> list[Folds]:
         """The moments of the same rows in other folds; none where the folds are given."""
         if self._rule is None or self._own_spaces or self.n_copies > 1:
             return []
@@ -207,7 +207,7 @@ class People(Folds):
                 folds = rule.folds_of_units(self.units)
             else:
                 folds = rule.folds_of(self.codes, np.zeros(len(self.labels), np.intp))
-            found.append(self.moments_of(self.values, folds)._about_one_origin())
+            found.append(Folds(self.moments_of(self.values, folds), None))
         return found
 
     def filled_in(self) -> Mask | None:

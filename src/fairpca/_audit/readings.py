@@ -29,7 +29,7 @@ from sklearn.metrics import roc_auc_score
 
 from fairpca._audit.crossed import Crossed, by_moments
 from fairpca._audit.few_rows import median_of
-from fairpca._audit.people import Pair, People
+from fairpca._audit.people import People
 from fairpca._audit.record import GapReading, Interval
 from fairpca._audit.setup import LEAST, Setup
 from fairpca._audit.verdict import OTHER_FOLDS
@@ -216,12 +216,8 @@ class _Context:
         if self.usual is None:
             raise _Untried("only PCA is fitted anew")
         found = []
-        for moments in self.people.dealt_again:
-            sums = []
-            for fold in moments._folds():
-                fit_to, judge = moments._split(fold)
-                pair = Pair(fit_to, judge, np.arange(0), None)
-                sums.append(by_moments(moments, pair, [self.usual(fit_to)]))
+        for folds in self.people.dealt_again:
+            sums = [by_moments(folds.moments, pair, [self.usual(pair.fit_to)]) for pair in folds]
             errors, variation, weights = np.sum(sums, axis=0)
             divisors = variation if self.setup.by_share else weights
             ratios = self.setup.ratios(Totals(errors[np.newaxis], divisors))[0]

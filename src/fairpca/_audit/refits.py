@@ -118,7 +118,9 @@ def helped_in_other_folds(estimator: Judged, fair: Any, folds: Folds) -> list[bo
     if not isinstance(fair, FairPCACV) or not isinstance(folds, People):
         return []
     rank = n_kept(fair)
-    again = [fit_quietly(estimator, other, n_components=rank) for other in folds.dealt_again]
+    again = [
+        fit_quietly(estimator, other.moments, n_components=rank) for other in folds.dealt_again
+    ]
     return [own.stop_ > 0 and own.held_out_t_ > RELIABLE for own in again]
 
 
