@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.decomposition import PCA
+from sklearn.decomposition import NMF, PCA, FactorAnalysis, KernelPCA
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -95,6 +95,38 @@ def test_pipelines_of_fitted_steps_see_batch_by_batch():
     assert_same_figures(found, expected)
 
 
+def halves(X):
+    return np.asarray(X)[:, :2] ** 3
+
+
+def back(scores):
+    return np.cbrt(scores) @ np.eye(2, 5)
+
+
+MODELS = {
+    "no projection": lambda X: NMF(2, init="nndsvda", max_iter=2000, tol=1e-12).fit(X),
+    "a pipeline": lambda X: make_pipeline(
+        StandardScaler(), KernelPCA(2, kernel="rbf", fit_inverse_transform=True)
+    ).fit(X),
+    "functions": lambda X: (halves, back),
+    "as many scores as columns": lambda X: (np.round, np.asarray),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_any_model_is_judged_batch_by_batch(name):
+    positive = FRAME.assign(**np.abs(FRAME[COLUMNS]))
+    model = MODELS[name](positive[COLUMNS])
+    expected = audit_model(model, positive[COLUMNS], SEX, **VALUES)
+    table = pa.Table.from_pandas(positive, preserve_index=False)
+    found = audit_model(model, table.to_reader(90), "sex", **NAMES)
+    assert_same_figures(found, expected)
+    assert found.n_components == expected.n_components
+    assert found.column_errors == pytest.approx(expected.column_errors)
+    assert found.leakage.baseline == pytest.approx(expected.leakage.baseline)
+    assert found.provenance.not_computed
+
+
 def test_what_is_refused():
     plain = TABLE.drop(["w", "home"])
     with pytest.raises(TypeError, match="rows in memory"):
@@ -106,6 +138,10 @@ def test_what_is_refused():
     model = FairPCA(2).fit(X, sensitive_features=SEX)
     with pytest.raises(ValueError, match="features"):
         audit_model(model, plain.drop(["a"]).to_reader(), "sex")
+    with pytest.raises(TypeError, match="by least squares on all rows"):
+        audit_model(FactorAnalysis(2).fit(FRAME[COLUMNS]), plain.to_reader(), "sex")
+    with pytest.raises(TypeError, match="cannot be set beside them"):
+        audit_model((plain.to_reader(), X), sensitive_features="sex")
     one = TABLE.filter(pa.compute.equal(TABLE["sex"], "f")).drop(["w", "home"])
     with pytest.raises(ValueError, match="group"):
         audit_model(model, one.to_reader(), "sex")

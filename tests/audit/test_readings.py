@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from helpers.audits import GapReading, made_audit, made_group, say
 from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
 
 from fairpca import FairPCA, GroupMoments, audit, audit_model
 from fairpca._audit.gate import Answer, Why, gate
+from fairpca.datasets import load_checkup
 
 RANK = 3
 
@@ -175,3 +178,32 @@ def test_the_headline_says_on_what_it_depends():
     said = say(made_audit([GAP, OTHER, third], readings=[READ]))
     assert "“age_group = c”" in said.headline
     assert any("99 in column “b”" in notice for notice in said.notices)
+
+
+def imputed(shares):
+    """Check-up data, in which older people are described worse, with missing values filled in."""
+    people = load_checkup()
+    rng = np.random.default_rng(1)
+    older = people.sensitive_features == "75 and older"
+    missing = rng.random(people.data.shape) < np.where(older, *shares)[:, np.newaxis]
+    X = np.where(missing, np.nan, people.data)
+    steps = make_pipeline(SimpleImputer(), FairPCA(5, standardize=True))
+    found = audit(steps, X, people.sensitive_features, ranks=[5], n_points=2)
+    return found, [r for r in found.readings if r.name == "available cases"]
+
+
+def test_filling_in_hides_a_gap_and_the_verdict_depends():
+    found, readings = imputed((0.5, 0.05))
+    (hidden,) = (reading for reading in readings if reading.overturns)
+    assert found.verdict.case.name == "DEPENDS"
+    assert found.verdict.depending == [hidden.group] == ["75 and older"]
+    assert found.group("75 and older").baseline.gap.low < 0 < hidden.gap.low
+    assert hidden.difference.low > 0
+    assert "filled in" in say(found).headline
+    assert gate(found, 10.0).why is Why.DEPENDS
+
+
+def test_what_is_filled_in_of_every_group_alike_is_no_reading():
+    found, readings = imputed((0.1, 0.1))
+    assert found.verdict.worse == ["75 and older"]
+    assert [r.not_tried for r in readings] == ["as much is filled in of every group"]

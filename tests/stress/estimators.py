@@ -16,9 +16,11 @@ FOR_ANY_GROUPS = {
     "parity": FairPCA(2, constraint="parity", tol=_TOL),
     "error budget": FairPCA(2, max_error_increase=0.05, tol=_TOL),
     "relative": FairPCA(2, relative_errors=True, tol=_TOL),
-    "loss": MinMaxPCA(2, tol=_TOL),
-    "largest error": MinMaxPCA(2, criterion="error", tol=_TOL),
-    "least variance": MinMaxPCA(2, criterion="variance", relative_errors=True, tol=_TOL),
+    "loss": MinMaxPCA(2, center="overall", tol=_TOL),
+    "largest error": MinMaxPCA(2, criterion="error", center="overall", tol=_TOL),
+    "least variance": MinMaxPCA(
+        2, criterion="variance", center="overall", relative_errors=True, tol=_TOL
+    ),
     "weights": MultiplicativeWeightsPCA(2, center="overall"),
     "welfare": WelfarePCA(2, tol=_TOL),
 }

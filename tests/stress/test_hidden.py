@@ -75,7 +75,7 @@ def test_budgets_of_means(kind, rng, within):
 def test_components_for_a_target(kind, rng, within):
     X, groups = problem(rng, kind)
     target = X @ rng.normal(size=X.shape[1]) + 0.1 * X.std() * rng.normal(size=len(X))
-    fair = fit(FairPLS(1, notion="demographic_parity"), X, groups, y=target)
+    fair = fit(FairPLS(1, notion="demographic_parity", target_type="numbers"), X, groups, y=target)
     scale = Moments.of_rows(X, groups).scale
     within("means that are not hidden", means_apart(fair, X, groups) / scale, ROUNDING)
 

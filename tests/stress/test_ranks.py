@@ -20,7 +20,9 @@ def test_errors_fall_with_the_rank(kind, rng, within):
     scale = Moments.of_rows(X, groups).scale
     ranks = range(1, min(X.shape) + 1)
     worst = [
-        fit(MinMaxPCA(r, criterion="error"), X, groups).group_errors_.max() / scale for r in ranks
+        fit(MinMaxPCA(r, criterion="error", center="overall"), X, groups).group_errors_.max()
+        / scale
+        for r in ranks
     ]
     within("largest error that rises with the rank", np.diff(worst).max(initial=0.0), ROUNDING)
     within("error left with all components", worst[-1] if len(X) > X.shape[1] else 0.0, ROUNDING)

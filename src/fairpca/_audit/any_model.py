@@ -7,6 +7,7 @@ the outputs are known; :class:`Rebuilt` holds them for the rows of an audit.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,9 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.linear_model import LinearRegression
 
 from fairpca._audit.people import People
-from fairpca._input.rows import dense
+from fairpca._input.folds import FoldRule
+from fairpca._input.rows import NumericTarget, dense
+from fairpca._input.stream import Input, Stream
 from fairpca._linear_map import (
     FittedMap,
     LinearMap,
@@ -23,6 +26,7 @@ from fairpca._linear_map import (
     has_map,
     refuse_unfitted,
 )
+from fairpca._moments.any_sums import AnySums
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._typing import Array
 
@@ -86,16 +90,108 @@ class Rebuilt:
 
         Where these are not fewer than the columns, as many as lose about as much as the model.
         """
-        d = self.values.shape[1]
-        r = int(self.scores.shape[1])
-        if r < d:
-            return r
         shares = self.people.weights / self.people.weights.sum()
         centred = (self.values - self.mean) * np.sqrt(shares)[:, None]
         variances = np.linalg.svd(centred, compute_uv=False) ** 2
-        lost = variances.sum() - np.cumsum(variances)  # by the number of components, from 1
-        off = np.abs(lost[: max(d - 1, 1)] - shares @ self.squares.sum(axis=1))
-        return 1 + int(np.argmin(off))
+        error = float(shares @ self.squares.sum(axis=1))
+        return _rank_beside(int(self.scores.shape[1]), variances, error)
+
+
+class RebuiltSums:
+    """What a model that is no projection makes of a stream: sums of residuals and of scores.
+
+    They are the last columns of joint moments: first the d values of each row, then its d residuals
+    and its r scores.
+    """
+
+    def __init__(self, joint: GroupMoments) -> None:
+        d = joint.n_features - joint.n_targets
+        self.values = joint.select(range(d))
+        self.scores = joint.select(range(2 * d, joint.n_features))
+        self._residuals = joint.select(range(d, 2 * d))
+
+    def of_fold(self, number: int) -> OfSums:
+        """The errors of the groups in a fold, and their distances from the mean."""
+        fold = list(self.values._folds())[number]
+        _, left_out = self._residuals._split(fold)
+        return OfSums(_squares_about(left_out._group_sums(), 0.0), self.values.mean)
+
+    def column_errors(self) -> Array:
+        """The mean squared error of each group on each column, (k, d)."""
+        diagonals = self._residuals.operand("group").diagonals
+        return np.asarray(diagonals + self._residuals.means**2)
+
+    def column_variances(self) -> Array:
+        """The mean squared distance of each group from the mean on each column, (k, d)."""
+        return self.values.operand().diagonals
+
+    def moments_of_scores(self) -> GroupMoments:
+        """The moments of the scores."""
+        return self.scores
+
+    def rank_beside(self) -> int:
+        """How many components PCA gets beside the model, as for :class:`Rebuilt`."""
+        weights = self.values.weights
+        operand = self.values.operand()
+        C = np.tensordot(operand.shares, operand.dense_matrices, axes=1)
+        variances = np.asarray(np.linalg.eigvalsh(C), np.float64)
+        error = weights @ self.column_errors().sum(axis=1) / weights.sum()
+        return _rank_beside(self.scores.n_features, variances[::-1], float(error))
+
+
+class OfSums(NamedTuple):
+    """Errors of groups that are known already, in the place of a map that computes them."""
+
+    squares: Array
+    mean: Array
+
+    def group_errors(self, sums: AnySums) -> tuple[Array, Array]:
+        """The squared errors of the groups, and their distances from the mean."""
+        return self.squares, _squares_about(sums, self.mean)
+
+
+def _squares_about(sums: AnySums, point: Array | float) -> Array:
+    """Squared distances from a point, summed by group."""
+    d = sums.sums.shape[1]
+    nothing = np.zeros((d, 1))
+    _, distances = sums.lost(nothing, nothing.T, np.broadcast_to(point, d))
+    return distances
+
+
+def _rank_beside(r: int, variances: Array, error: float) -> int:
+    """As many as the model has scores; if there are as many as columns, what loses as much."""
+    d = len(variances)
+    if r < d:
+        return r
+    lost = variances.sum() - np.cumsum(variances)  # by the number of components, from 1
+    return 1 + int(np.argmin(np.abs(lost[: max(d - 1, 1)] - error)))
+
+
+def sums_of_stream(model: Any, given: Input, rule: FoldRule) -> tuple[Opened, RebuiltSums]:
+    """What a model makes of a stream, batch by batch."""
+    if _is_pair(model) and not callable(model[0]):
+        raise TypeError(
+            "X is read once, so rows rebuilt from it cannot be set beside them; pass X in memory, "
+            "or a pair of functions, audit_model((encode, decode), X, groups)."
+        )
+    if not isinstance(given.X, Stream):
+        raise TypeError(
+            "a model that is no projection is judged by rows in memory or by a stream, not by a "
+            "Dask collection; pass X.compute()."
+        )
+    joint = GroupMoments()
+    with closing(given.X.batches()) as batches:
+        for batch in batches:
+            found = opened(model, batch.X.as_table())
+            values = dense(found.seen)
+            if found.rebuilt is None or found.scores is None:
+                raise TypeError(
+                    "scores are turned into rows by least squares on all rows, but X is read once; "
+                    f"pass a pair of functions, from rows to scores and back, or {_PAIR}."
+                )
+            made = NumericTarget(np.hstack([values - found.rebuilt, found.scores]))
+            joint.add(batch._replace(X=values, y=made), rule)
+    return found._replace(seen=None, scores=None, rebuilt=None), RebuiltSums(joint)
 
 
 class OfRows(NamedTuple):
@@ -137,12 +233,9 @@ def opened(model: Any, X: Any) -> Opened:
         rebuilt = dense(second)
         _refuse_other_shape(dense(X), rebuilt)
         return Opened("rebuilt rows", None, X, scores=rebuilt, rebuilt=rebuilt)
-    if not hasattr(model, "transform") and not hasattr(model, "steps"):
-        return projection_of(model, fitted_map(model), X)  # refuses what is no model
-    refuse_unfitted(model)
-    before, step = _judged_step(model)
-    if step is None or has_map(step):
+    if is_projection(model):
         return projection_of(model, fitted_map(model), X)
+    before, step = _judged_step(model)
     for one in before:
         X = one.transform(X)
     decode = getattr(step, "inverse_transform", None)
@@ -153,6 +246,17 @@ def opened(model: Any, X: Any) -> Opened:
             f"pair of functions, audit_model((encode, decode), X, groups), or {_PAIR}."
         )
     return _made(_text(model), step, X, step.transform, decode)
+
+
+def is_projection(model: Any) -> bool:
+    """Whether a fitted model is judged by its linear map, or is no model at all."""
+    if _is_pair(model):
+        return False
+    if not hasattr(model, "transform") and not hasattr(model, "steps"):
+        return True
+    refuse_unfitted(model)
+    _, step = _judged_step(model)
+    return step is None or has_map(step)
 
 
 def _text(model: Any) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from fairpca._audit import record
-from fairpca._audit.any_model import Rebuilt
+from fairpca._audit.any_model import Rebuilt, RebuiltSums
 from fairpca._audit.crossed import Crossed
 from fairpca._audit.few_rows import deciding_columns, robust_figures
 from fairpca._audit.readings import Usual, readings_of
@@ -174,9 +174,9 @@ def _better_off(crossed: Crossed, setup: Setup) -> list[Any]:
     return list((gained / np.where(totals, totals, 1)).tolist())
 
 
-def widest_column(setup: Setup, own: LinearMap | Rebuilt) -> record.Scale:
+def widest_column(setup: Setup, own: LinearMap | Rebuilt | RebuiltSums) -> record.Scale:
     """Which column has most of the variance, and how many others are lost."""
-    if isinstance(own, Rebuilt):
+    if isinstance(own, Rebuilt | RebuiltSums):
         lost = own.column_errors()
         whole = own.column_variances()
     else:
@@ -194,7 +194,11 @@ def widest_column(setup: Setup, own: LinearMap | Rebuilt) -> record.Scale:
 
 
 def results(
-    setup: Setup, crossed: Crossed, usual: Usual | None, judged: LinearMap | Rebuilt, **how: Any
+    setup: Setup,
+    crossed: Crossed,
+    usual: Usual | None,
+    judged: LinearMap | Rebuilt | RebuiltSums,
+    **how: Any,
 ) -> dict[str, Any]:
     """The fields that both kinds of audit have, except for figures about scores.
 

@@ -10,9 +10,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
 from fairpca._audit import figures
-from fairpca._audit.any_model import Rebuilt, opened, projection_of, rows_to_judge
+from fairpca._audit.any_model import (
+    Rebuilt,
+    is_projection,
+    opened,
+    projection_of,
+    rows_to_judge,
+    sums_of_stream,
+)
 from fairpca._audit.crossed import crossed
-from fairpca._audit.people import Folds, People, folds_of_stream, people
+from fairpca._audit.people import Folds, People, folds_of, folds_of_stream, people
 from fairpca._audit.record import Audit, KeptColumns, ModelAudit
 from fairpca._audit.refits import (
     Judged,
@@ -298,27 +305,27 @@ def audit_model(
     given = open_input(rows, sensitive_features, sample_weight, y, units)
     given = as_chosen(given, missing, crossing)
     folds = FoldRule(_FOLDS, random_state)
+    known: Any = None
     if in_memory(given.X):
         if isinstance(model, FairColumns):
             model.transform(given.X)  # refuses other columns, and a model that is not fitted
         found = opened(model, given.X)
         judged: Folds = people(given._replace(X=found.seen), pos_label, folds)
-    else:
+    elif is_projection(model):
         fitted = fitted_map(model)
         found = projection_of(model, fitted, None)
         judged = folds_of_stream(given._replace(y=None), folds, fitted)
-    known = None
-    if found.own is None:
-        assert isinstance(judged, People)
+    else:
+        found, known = sums_of_stream(model, given, folds)
+        judged = folds_of(known.values, given)
+    if found.own is None and isinstance(judged, People):
         if judged.observed is not None:
             raise ValueError(
                 "missing='available' judges linear projections only, and this model is none; pass "
                 "rows without missing values."
             )
         known = Rebuilt(found, judged)
-        rank = known.rank_beside()
-    else:
-        rank = len(found.own.decode)
+    rank = known.rank_beside() if found.own is None else len(found.own.decode)
     for names in (getattr(one, "feature_names_in_", None) for one in (model, found.step)):
         if names is not None and len(names) == judged.moments.n_features:  # the step's win
             judged.feature_names = [str(name) for name in names]

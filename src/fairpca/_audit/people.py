@@ -192,6 +192,16 @@ class People(Folds):
             return values
         return completed_rows(dense(values), self.moments.mean, self.moments.covariance)
 
+    def filled_in(self) -> Mask | None:
+        """Which values the steps before the projection filled in; None if that is not known."""
+        if not self._own_spaces:
+            return None
+        try:
+            missing = np.isnan(np.asarray(self.X, np.float64))
+        except (TypeError, ValueError):  # columns of text
+            return None
+        return missing if missing.shape == self.values.shape and missing.any() else None
+
     def units_of(self, rows: Any) -> NumberedUnits | None:
         """Whose rows these are; None if every row is a unit by itself."""
         return None if self.units is None else NumberedUnits(self.units[rows])
@@ -254,9 +264,14 @@ def folds_of_stream(opened: Input, rule: FoldRule, fitted: FittedMap | None = No
     """The folds of rows that are read once, as they arrive at a fitted map if there is one."""
     _refuse_forgotten(opened.sensitive_features)
     if fitted is None:
-        moments = GroupMoments().add(opened, rule)
-    else:
-        moments = fitted.moments(opened, "audit_model", rule)._divided(fitted.map.units)
+        return folds_of(GroupMoments().add(opened, rule), opened)
+    moments = fitted.moments(opened, "audit_model", rule)._divided(fitted.map.units)
+    return folds_of(moments, opened)
+
+
+def folds_of(moments: GroupMoments, opened: Input) -> Folds:
+    """The folds of moments of rows that were read once."""
+    _refuse_forgotten(opened.sensitive_features)
     checks.refuse_continuous(moments.groups, moments.counts)
     checks.check_several_groups(moments.groups.tolist(), moments.n_rows)
     found = Folds(moments, moments.feature_names)

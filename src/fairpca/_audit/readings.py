@@ -6,15 +6,18 @@ reading                   the gap is computed again
 codes                     with every value that may be a code, such as 99, read as missing
 restating columns         without the columns from which the group can be read
 medians                   with medians of errors in place of means
+available cases           by the values that are there, if values were filled in
 ========================  ======================================================================
 
 A reading overturns a gap if it shows less than half of it, and the difference of the two, over the
-same folds and parts, is beyond chance. It never creates a gap.
+same folds and parts, is beyond chance. It never creates a gap, with one exception: filling in hides
+gaps. So a gap that the available cases alone show is a reason to doubt that there is none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from math import expm1, log
 from typing import Any, NamedTuple
 
@@ -34,6 +37,8 @@ from fairpca._typing import Array, Codes, Mask
 
 _HALF = 0.5  # A reading that shows less than this share of a gap may overturn it.
 _MOST_COLUMNS = 300  # Pairs of more columns are not counted.
+_AVAILABLE = "available cases"
+_UNEQUAL = 0.05  # shares of values filled in that differ by this much between groups
 _LEAST_ALIKE = 3  # rows with the same value
 _FAR = 0.25  # share of the others' range between a code and the next value
 _SPACES = 2  # A code lies further out than this number of usual spaces between values.
@@ -68,13 +73,21 @@ class _Untried(Exception):
 def readings_of(
     setup: Setup, crossed: Crossed, usual: Usual | None, labels: Sequence[Any]
 ) -> list[GapReading]:
-    """Every reading of the gaps of these groups; ``usual`` is None where nothing is fitted."""
+    """Every reading of the gaps of these groups; ``usual`` is None where nothing is fitted.
+
+    Groups without a gap are read by their available cases.
+    """
     people = setup.people
     if people is None:
         why = "needs rows in memory"
         return [GapReading(name, label, not_tried=why) for label in labels for name in NAMES]
-    context = _Context(setup, people, crossed, usual)
-    return [_read(context, name, label) for label in labels for name in NAMES]
+    if not labels and people.filled_in() is None:
+        return []
+    context = _Context(setup, people, crossed, usual, labels)
+    found = [_read(context, name, label) for label in labels for name in NAMES]
+    judged = [label for g, label in enumerate(setup.folds.labels) if setup.judged[g]]
+    hidden = [_read(context, _AVAILABLE, label) for label in judged if label not in labels]
+    return found + [reading for reading in hidden if not reading.not_tried]
 
 
 def _read(context: _Context, name: str, label: Any) -> GapReading:
@@ -87,8 +100,16 @@ def _read(context: _Context, name: str, label: Any) -> GapReading:
 class _Context:
     """The shown gaps, and what readings of them have in common."""
 
-    def __init__(self, setup: Setup, people: People, crossed: Crossed, usual: Usual | None) -> None:
+    def __init__(
+        self,
+        setup: Setup,
+        people: People,
+        crossed: Crossed,
+        usual: Usual | None,
+        labels: Sequence[Any],
+    ) -> None:
         self.setup = setup
+        self.labels = labels  # groups whose gap is shown
         self.people = people
         self.crossed = crossed
         self.usual = usual
@@ -125,14 +146,11 @@ class _Context:
         """The gap of a group by a reading, on the log scale, beside the one that is shown."""
         shown = float(self.shown.logs[self.setup.folds.labels.index(label)])
         difference = self._interval(read - shown, paired_error)
-        return GapReading(
-            name,
-            label,
-            gap=self._interval(read, own_error),
-            difference=difference,
-            overturns=expm1(read) < _HALF * expm1(shown) and difference.high < 0,
-            **what,
-        )
+        gap = self._interval(read, own_error)
+        overturns = expm1(read) < _HALF * expm1(shown) and difference.high < 0
+        if label not in self.labels:  # is a gap hidden?
+            overturns = gap.low > 0 and difference.low > 0
+        return GapReading(name, label, gap, difference, overturns, **what)
 
     def _interval(self, value: float, error: float) -> Interval:
         n = len(self.shown.contributions)
@@ -161,34 +179,45 @@ class _Context:
 
     def without(self, codes: Sequence[Code]) -> _Gaps:
         """The gaps with these codes read as missing."""
-        if self.usual is None:
-            raise _Untried("only PCA is fitted anew")
         X = self.X.copy()
         for code in codes:
             X[code.rows, code.column] = np.nan
-        return self._refitted(X, self.usual)
+        return self._refitted(X)
+
+    @cached_property
+    def available(self) -> _Gaps:
+        """The gaps by the values that were not filled in."""
+        filled = self.people.filled_in()
+        if filled is None:
+            raise _Untried("nothing is known to be filled in")
+        rows = filled.mean(axis=1)
+        codes = self.people.codes
+        shares = np.bincount(codes, rows) / np.bincount(codes)
+        if np.ptp(shares) < _UNEQUAL:
+            raise _Untried("as much is filled in of every group")
+        return self._refitted(np.where(filled, np.nan, self.X))
 
     def without_columns(self, columns: Sequence[int]) -> _Gaps:
         """The gaps without these columns."""
-        if self.usual is None:
-            raise _Untried("only PCA is fitted anew")
         if self.people.moments.n_features - len(columns) <= self.setup.origin.n_components:
             raise _Untried("too few columns are left")
         key = tuple(sorted(columns))
         if key not in self._by_columns:
-            self._by_columns[key] = self._refitted(np.delete(self.X, key, axis=1), self.usual)
+            self._by_columns[key] = self._refitted(np.delete(self.X, key, axis=1))
         return self._by_columns[key]
 
-    def _refitted(self, X: Array, usual: Usual) -> _Gaps:
+    def _refitted(self, X: Array) -> _Gaps:
         """The gaps of other values of the same rows."""
         people = self.people
+        if self.usual is None:
+            raise _Untried("only PCA is fitted anew")
         moments = people.moments_of(X, people.fold_of_rows, may_miss=True)
         errors = np.full(len(X), np.nan)
         distances = np.full(len(X), np.nan)
         for fold in moments._folds():
             fit_to, _ = moments._split(fold)
             rows = np.flatnonzero(people.fold_of_rows == fold)
-            own = usual(fit_to)
+            own = self.usual(fit_to)
             if moments.observed is None:
                 errors[rows], distances[rows] = own.errors(X[rows])
             else:
@@ -290,10 +319,15 @@ def resampled(errors: Array, weights: Array, rng: np.random.Generator) -> Array:
     return np.array([medians.var(), (medians - means).var()]) * m / n
 
 
+def _available_cases(context: _Context, label: Any) -> GapReading:
+    return context.of_gaps(_AVAILABLE, label, context.available)
+
+
 _READERS: dict[str, Callable[[_Context, Any], GapReading]] = {
     "codes": _codes_as_missing,
     "restating columns": _without_restating,
     "medians": _by_medians,
+    _AVAILABLE: _available_cases,
 }
 NAMES = tuple(_READERS)
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import FunctionTransformer
 
-from fairpca._audit.any_model import Rebuilt
+from fairpca._audit.any_model import Rebuilt, RebuiltSums
 from fairpca._audit.people import People
 from fairpca._audit.record import Leakage, SampledRows
 from fairpca._audit.refits import FEWEST_FOLDS, both_of, fit_quietly
@@ -33,9 +33,7 @@ _MOST_SCORES = 600  # people in the sample of scores
 _SALT_OF_HALVES = 2**63 + 7  # unlike any seed
 
 
-def leakage(
-    setup: Setup, both: Sequence[LinearMap | Rebuilt], probes: bool, smaller: Any = None
-) -> Leakage | None:
+def leakage(setup: Setup, both: Sequence[Any], probes: bool, smaller: Any = None) -> Leakage | None:
     """How far apart the scores of judged groups are, and how well the group can be guessed.
 
     If ``smaller``, an estimator for fewer rows, is given, projections are fitted to one half of the
@@ -70,10 +68,10 @@ def _halves(setup: Setup, people: People, rows: Codes) -> tuple[Codes, Codes]:
     return np.sort(halves[0]), np.sort(halves[1])
 
 
-def _apart(setup: Setup, own: LinearMap | Rebuilt) -> dict[str, float]:
+def _apart(setup: Setup, own: LinearMap | Rebuilt | RebuiltSums) -> dict[str, float]:
     """The separation of the scores, for the two judged groups that are furthest apart."""
     moments = setup.folds.moments
-    if isinstance(own, Rebuilt):
+    if isinstance(own, Rebuilt | RebuiltSums):
         moments = own.moments_of_scores()
         encode = np.eye(moments.n_features)
     else:

@@ -86,7 +86,7 @@ class Verdict:
     by_share: bool = False  # whether that reading is shares of each group's own variation
     small: bool = False  # whether all reliable gaps are small
     worse: Sequence[Any] = ()  # judged groups reliably worse off than all others
-    # Groups whose gap is shown, but overturned by a reading; they are not among ``worse``.
+    # Groups whose gap, or whose lack of one, a reading overturns; they are not among ``worse``.
     depending: Sequence[Any] = ()
     better: Sequence[Any] = ()  # judged groups reliably better off
     # Groups too small for an interval that are worse off beyond chance, by a permutation test.
@@ -220,13 +220,15 @@ def decide(
     shown = shown_in(gaps)
     overturned = {reading.group for reading in readings if reading.overturns}
     worse = [label for label in shown if label not in overturned]
-    named = {label: gaps[label] for label in worse or gaps}
+    # A reading may also show a gap that is hidden, after those that are shown.
+    depending = [label for label in {**dict.fromkeys(shown), **gaps} if label in overturned]
+    named = {label: gaps[label] for label in worse or depending or gaps}
     facts = Facts(
         thresholds=thresholds,
         gaps=gaps,
         worst=headline(named, reference) if gaps else None,
         worse=worse,
-        depending=[label for label in shown if label in overturned],
+        depending=depending,
         better=[label for label, gap in gaps.items() if gap.direction < 0],
         small_worse=small_worse,
         gain=gain,

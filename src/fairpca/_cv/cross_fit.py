@@ -125,7 +125,9 @@ class CrossFit:
         """The path of a fold, kept as long as the fold is."""
         path = self._paths.get(number)
         if path is None:
-            operand = fold.operand.relative() if self.relative_errors else fold.operand
+            operand = fold.operand
+            if self.relative_errors:
+                operand = operand.relative()
             path = self.path.of_fold(operand)
         if self.folds.are_kept:
             self._paths[number] = path

@@ -14,7 +14,7 @@ where the fold's own rows say.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,6 +23,7 @@ from fairpca._moments.operand import Operand
 from fairpca._problems.problems import PLAIN_PCA, FairProblem
 from fairpca._problems.solution import Solution
 from fairpca._solvers import solve, spaces_of
+from fairpca._solvers.eigenspaces.dense import Spaces
 from fairpca._solvers.many_groups.dual import FrontierOfMany
 from fairpca._solvers.many_groups.pareto import EfficientFrontier
 from fairpca._solvers.many_groups.spread import SpreadFrontier
@@ -31,10 +32,26 @@ from fairpca._typing import Array
 _LEAST_TOL = 1e-4  # gap at which a fold's search may end: held-out errors are far less certain
 
 
-def _lifted(bases: list[Array], operand: Operand) -> list[Array]:
-    """Bases in the coordinates of the features."""
-    frame = operand.frame
-    return bases if frame is None else [frame.lift(basis) for basis in bases]
+@dataclass(frozen=True)
+class FoldPath:
+    """The projections of a fold at the stops of its path."""
+
+    operand: Operand  # the second moments of its training rows
+    spaces: Spaces
+    basis: Callable[[float], Array]  # at a stop, in the coordinates of the spaces
+
+    @property
+    def n_eigensolves(self) -> int:
+        """The number of decompositions so far."""
+        return self.spaces.n_eigensolves
+
+    def bases(self, stops: Sequence[float]) -> list[Array]:
+        """The projections at these stops."""
+        with single_threaded_blas():
+            bases = [self.basis(stop) for stop in stops]
+            if self.operand.frame is not None:
+                bases = [self.operand.frame.lift(basis) for basis in bases]
+        return bases
 
 
 # -- two groups ------------------------------------------------------------------------------------
@@ -57,43 +74,26 @@ class PathOfTwo:
         """The problem whose solution for all rows lies at this stop."""
         if stop == 0:
             return PLAIN_PCA
-        return self.last if stop == 1 else FairProblem(alpha=self.alpha(stop))
+        if stop == 1:
+            return self.last
+        return FairProblem(alpha=self.alpha(stop))
 
     def prepare(self, stops: Sequence[float]) -> int:
         """Find what the folds share at these stops: nothing, after no eigensolve."""
         return 0
 
-    def of_fold(self, operand: Operand) -> FoldOfTwo:
-        """The path of a fold, given the second moments of its training rows."""
-        return FoldOfTwo(self, operand)
+    def of_fold(self, operand: Operand) -> FoldPath:
+        """The projections of a fold for the alphas of all rows."""
+        spaces = spaces_of(operand.compact, self.pca.basis.shape[1])
 
+        def basis(stop: float) -> Array:
+            alpha = self.alpha(stop)
+            weights = alpha * spaces.shares
+            weights[self.pca.harmed] += 1 - alpha
+            weights[self.pca.privileged] -= 1 - alpha
+            return spaces.leading(weights)
 
-class FoldOfTwo:
-    """The projections of a fold for the alphas of all rows."""
-
-    def __init__(self, path: PathOfTwo, operand: Operand) -> None:
-        self.path = path
-        self.operand = operand
-        self.spaces = spaces_of(operand.compact, path.pca.basis.shape[1])
-
-    @property
-    def n_eigensolves(self) -> int:
-        """The number of decompositions so far."""
-        return self.spaces.n_eigensolves
-
-    def bases(self, stops: Sequence[float]) -> list[Array]:
-        """The projections at these stops."""
-        with single_threaded_blas():
-            return _lifted([self._basis(stop) for stop in stops], self.operand)
-
-    def _basis(self, stop: float) -> Array:
-        spaces = self.spaces
-        pca = self.path.pca
-        alpha = self.path.alpha(stop)
-        weights = alpha * spaces.shares
-        weights[pca.harmed] += 1 - alpha
-        weights[pca.privileged] -= 1 - alpha
-        return spaces.leading(weights)
+        return FoldPath(operand, spaces, basis)
 
 
 # -- more groups -----------------------------------------------------------------------------------
@@ -133,9 +133,10 @@ class PathOfMany:
                     self.frontier.basis(stop)
         return self.frontier.work.spaces.n_eigensolves - before
 
-    def of_fold(self, operand: Operand) -> FoldOfMany:
-        """The path of a fold, given the second moments of its training rows."""
-        return FoldOfMany(self._frontier_of(operand, self.frontier), operand)
+    def of_fold(self, operand: Operand) -> FoldPath:
+        """The projections on the frontier of a fold."""
+        frontier = self._frontier_of(operand, self.frontier)
+        return FoldPath(operand, frontier.work.spaces, frontier.basis)
 
     def _frontier_of(self, operand: Operand, like: FrontierOfMany | None = None) -> FrontierOfMany:
         spaces = spaces_of(operand.compact, self.pca.basis.shape[1])
@@ -146,26 +147,7 @@ class PathOfMany:
             return SpreadFrontier(spaces, limits, self.tol, like)
 
 
-@dataclass(frozen=True)
-class FoldOfMany:
-    """The frontier of a fold."""
-
-    frontier: FrontierOfMany
-    operand: Operand
-
-    @property
-    def n_eigensolves(self) -> int:
-        """The number of decompositions so far."""
-        return self.frontier.work.spaces.n_eigensolves
-
-    def bases(self, stops: Sequence[float]) -> list[Array]:
-        """The projections at these stops."""
-        with single_threaded_blas():
-            return _lifted([self.frontier.basis(stop) for stop in stops], self.operand)
-
-
 Path = PathOfTwo | PathOfMany
-FoldPath = FoldOfTwo | FoldOfMany
 
 
 def path_of(problem: FairProblem, pca: Solution, operand: Operand, tol: float) -> Path:

@@ -34,6 +34,7 @@ from fairpca._moments.tolerances import EPS, MEAN_NOISE, TINY
 from fairpca._problems.problems import PLSProblem
 from fairpca._problems.solution import Point, Solution
 from fairpca._problems.status import Status
+from fairpca._solvers.eigenspaces.between import last_allowed
 from fairpca._solvers.eigenspaces.lapack import descending, top_eigenvectors
 from fairpca._typing import Array
 
@@ -175,21 +176,14 @@ def _last_within(problem: PLSProblem, operand: Operand, within: _Place, beyond: 
             beyond = place
         else:
             within = place
-    before = within.basis
-    left, _, right = np.linalg.svd(beyond.basis.T @ before)
-    after = beyond.basis @ left @ right  # as close to the other basis as its span allows
-    low = 0.0
-    high = 1.0
-    while within.left > spare and high - low > EPS:
-        middle = 0.5 * (low + high)
-        basis = np.linalg.qr((1 - middle) * before + middle * after)[0]
-        place = _judged(problem, operand, within.step, basis)
-        if place.left < 0:
-            high = middle
-        else:
-            low = middle
-            within = place
-    return within
+    if within.left <= spare:
+        return within
+
+    def keeps_budget(basis: Array) -> bool:
+        return mean_gap(problem.differences, basis) <= problem.max_mean_gap
+
+    basis = last_allowed(within.basis, beyond.basis, keeps_budget)
+    return _judged(problem, operand, within.step, basis)
 
 
 def _place(problem: PLSProblem, operand: Operand, rank: int, step: float) -> _Place:

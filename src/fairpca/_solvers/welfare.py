@@ -32,12 +32,12 @@ square root of the Hessian is ``L' = (sqrt(a) I + (1 - sqrt(a)) q q') diag(q)``,
 = q``. So Newton's step over averages minimises ``|L' V / V_now - 2 q|``: nonnegative least squares.
 An exact line search makes it safe.
 
-**The climb** is Newton's method on the subspaces near U, written ``U + N X`` with N the complement.
-In units of the present variances, with H the negative Hessian above, ``W = sum_g (s_g / V_g) C_g``,
+**The climb** is Newton's method on the subspaces near U: ``U + N X'`` with N the complement. In
+units of the present variances, with H the negative Hessian above, ``W = sum_g (s_g / V_g) C_g``,
 ``U'WU = diag(a)`` and ``N'WN = diag(b)``, for small X::
 
-    log E(U + N X) = log E(U) + s'JX - (X'DX + (JX)'H(JX)) / 2,      J_g = 2 N'C_gU / V_g,
-                                                                      D_ji = 2 (a_i - b_j)
+    log E(U + N X') = log E(U) + s'JX - (X'DX + (JX)'H(JX)) / 2,      J_g = 2 U'C_gN / V_g,
+                                                                       D_ij = 2 (a_i - b_j)
 
 so X takes a diagonal and a system of k equations: ``z = JX`` solves ``(I + G H) z = G s`` with
 ``G = J D^-1 J'``, and ``X = D^-1 J'(s - H z)``. The first start is the top-r eigenspace of the
@@ -300,21 +300,13 @@ def _better(work: Workspace, welfare: Welfare, than: _Place) -> _Place | None:
 def _newton_step(work: Workspace, welfare: Welfare, at: _Place) -> tuple[Array, Array]:
     """A basis of the same subspace, and the change to add to it."""
     a = welfare.problem.inequality_aversion
-    rank = at.basis.shape[1]
     kept = welfare.kept(at.errors)
     s = welfare.problem.portions(kept)
     unit = np.maximum(kept, kept.max() * ROOT_EPS)
-    matrices = work.matrices[welfare.members] / unit[:, np.newaxis, np.newaxis]
-    W = np.tensordot(s, matrices, axes=1)
-    N = np.linalg.qr(at.basis, mode="complete")[0][:, rank:]
-    top, turn_u = np.linalg.eigh(at.basis.T @ W @ at.basis)
-    rest, turn_n = np.linalg.eigh(N.T @ W @ N)
-    U = at.basis @ turn_u
-    N = N @ turn_n
-    J = 2.0 * (N.T @ matrices @ U)
-    D = 2.0 * np.abs(top - rest[:, np.newaxis])
-    scaled = J / np.maximum(D, ROOT_EPS * max(float(top.max()), float(rest.max(initial=0))))
+    U, N, slopes, curvature = work.turns(at.basis, welfare.weights(s / unit))
+    J = -slopes[welfare.members] / unit[:, np.newaxis, np.newaxis]
+    scaled = J / np.maximum(curvature, ROOT_EPS)  # the eigenvalues inside U add up to one
     G = np.tensordot(J, scaled, ([1, 2], [1, 2]))
     H = a * np.diag(s) + (1.0 - a) * np.outer(s, s)
     z = np.linalg.solve(np.eye(len(s)) + G @ H, G @ s)
-    return U, N @ np.tensordot(s - H @ z, scaled, axes=1)
+    return U, N @ np.tensordot(s - H @ z, scaled, axes=1).T

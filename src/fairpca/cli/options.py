@@ -166,11 +166,17 @@ GATE = [
         "unproven",
     ),
 ]
+RECORD = [
+    _output("--population", "TEXT", "Whom the rows stand for; the record on the page says it."),
+    _output("--period", "TEXT", "When they were collected; likewise."),
+    _output("--auditor", "TEXT", "Who asks; likewise."),
+]
 QUIET = _output("--quiet -q", "", "Print nothing but errors.")
 JSON = _output("--json", "FILE", "Write all figures to this file; - prints them instead.")
 FIGURES = [
     JSON,
     _output("--with-rows", "", "Show single people too, on the page and in --json."),
+    *RECORD,
     QUIET,
 ]
 PAGE = [

@@ -253,6 +253,7 @@ def _origin(asked: Asked, prepared: Prepared, found: AnyAudit) -> Origin:
         streamed=prepared.streamed,
         notes=_notes(prepared),
         model_file=basename(asked.model or asked.loadings or asked.rebuilt or ""),
+        **(opt.values(asked, opt.RECORD) if hasattr(asked, "auditor") else {}),
         command=shlex.join(["fairpca", *click.get_current_context().obj]),
     )
 

@@ -327,13 +327,18 @@ def _depends(audit: AnyAudit) -> tuple[str, str, str]:
     gap = gaps_of(audit.groups, verdict.by_share)[label]
     _, otherwise, to_do = _read_otherwise(overturning(audit, label))
     headline = (
-        f"{judged(audit)} describes {full_name(audit, label)} {percent(gap.value)} worse than "
+        f"{judged(audit)} describes {full_name(audit, label)} {difference(gap.value)} than "
         f"{against(audit, label)}, or not: {depends(audit, label)}."
     )
     lead = (
-        f"As the figures stand, the gap is beyond chance ({percent_range(gap.low, gap.high)}). "
-        f"{otherwise}: less than half of it, and the difference is beyond chance."
+        f"As the figures stand, this could be chance ({percent_range(gap.low, gap.high)}). "
+        f"{otherwise}, and the difference is beyond chance."
     )
+    if gap.low > 0:
+        lead = (
+            f"As the figures stand, the gap is beyond chance ({percent_range(gap.low, gap.high)}). "
+            f"{otherwise}: less than half of it, and the difference is beyond chance."
+        )
     return headline, lead, to_do
 
 
@@ -366,6 +371,11 @@ def _read_otherwise(reading: GapReading) -> tuple[str, str, str]:
             f"Without {columns}, {shows}",
             f"Leave {columns} out if all that is said there is who belongs to the group, and run "
             "again.",
+        ),
+        "available cases": (
+            "the values that were filled in",
+            f"By the values that are there, {shows}",
+            "Judge by the values that are there: a value that is filled in is easy to describe.",
         ),
         "medians": (
             "few people with large errors",

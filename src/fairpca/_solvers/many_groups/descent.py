@@ -87,15 +87,9 @@ def _quadratic_step(
     at: Candidate, work: Workspace, problem: LinearProblem, prices: Array, damping: float
 ) -> tuple[Array, Array, Array, float]:
     """A basis of the same subspace, the step from it, prices, and the gain that is promised."""
-    W = work.weighted(problem.weights(prices))
-    N = np.linalg.qr(at.basis, mode="complete")[0][:, work.rank :]
-    a, turn_u = eigen(at.basis.T @ W @ at.basis)
-    b, turn_n = eigen(N.T @ W @ N)
-    U = at.basis @ turn_u
-    N = N @ turn_n
-    curvature = np.maximum(2.0 * np.abs(a[:, np.newaxis] - b), damping)
-    J = -2.0 * (work.products(U).transpose(0, 2, 1) @ N)
-    scaled = J / np.sqrt(curvature)
+    U, N, slopes, curvature = work.turns(at.basis, problem.weights(prices))
+    curvature = np.maximum(curvature, damping)
+    scaled = slopes / np.sqrt(curvature)
     prices = _multipliers(scaled, at.errors, problem, prices)
     X = -np.tensordot(problem.weights(prices), scaled, 1)
     return U, N @ (X / np.sqrt(curvature)).T, prices, 0.5 * float((X**2).sum())

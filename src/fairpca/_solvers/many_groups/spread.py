@@ -19,10 +19,10 @@ from fairpca._problems.linear import LinearProblem, least_error, least_spread
 from fairpca._problems.problems import FairProblem
 from fairpca._problems.solution import Solution
 from fairpca._problems.status import Status
+from fairpca._solvers.eigenspaces.between import last_allowed
 from fairpca._solvers.eigenspaces.dense import Spaces
 from fairpca._solvers.many_groups.barrier import balanced
 from fairpca._solvers.many_groups.dual import FrontierOfMany, Minimum, minimise, minimise_in_face
-from fairpca._solvers.many_groups.workspace import MAX_STEPS
 from fairpca._typing import Array
 
 
@@ -126,21 +126,12 @@ class SpreadFrontier(FrontierOfMany):
         found = replace(found, bound=max(found.bound, 0.0))
         if found.violation <= work.parity:
             return found
+
+        def keeps_limits(basis: Array) -> bool:
+            return problem.measure(work.errors(basis) * work.unit)[1] <= self.rounding
+
         pca = work.basis.T @ work.pca.basis
-        end = work.basis.T @ found.basis
-        left, _, right = np.linalg.svd(end.T @ pca)
-        end = end @ left @ right  # the basis of the same projection that is nearest to PCA's
-        best = pca
-        low = 0.0
-        high = 1.0
-        for _ in range(MAX_STEPS):
-            share = 0.5 * (low + high)
-            basis = np.linalg.qr((1.0 - share) * pca + share * end)[0]
-            if problem.measure(work.errors(basis) * work.unit)[1] <= self.rounding:
-                best = basis
-                low = share
-            else:
-                high = share
+        best = last_allowed(pca, work.basis.T @ found.basis, keeps_limits)
         best = min(pca, best, key=lambda basis: self.spread(work.errors(basis)))
         errors = work.errors(best) * work.unit
         value = self.spread(errors)

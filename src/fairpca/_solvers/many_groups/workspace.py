@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,6 +47,18 @@ class Proof:
     bound: float
     reach: Array | None = None
     certain: bool = True
+
+
+class Turns(NamedTuple):
+    """Small turns of a subspace, ``U + N X'`` with X of shape (r, m - r).
+
+    U and the complement N are turned such that ``U'WU`` and ``N'WN`` are diagonal.
+    """
+
+    U: Array
+    N: Array
+    slopes: Array  # J: group errors change by ``<J_g, X>``
+    curvature: Array  # and their weighted sum by ``sum_ij D_ij X_ij^2 / 2`` more
 
 
 class Workspace:
@@ -103,6 +116,18 @@ class Workspace:
         if not self.closed and weights is not self.spaces.shares:
             self.grow(self.spaces.top(weights).basis)
         return eigen(self.weighted(weights))[1][:, -self.rank :]
+
+    def turns(self, basis: Array, weights: Array) -> Turns:
+        """How the errors change as a subspace of the span turns, for these weights."""
+        W = self.weighted(weights)
+        N = np.linalg.qr(basis, mode="complete")[0][:, basis.shape[1] :]
+        inside, turn_u = eigen(basis.T @ W @ basis)
+        outside, turn_n = eigen(N.T @ W @ N)
+        U = basis @ turn_u
+        N = N @ turn_n
+        slopes = -2.0 * (self.products(U).transpose(0, 2, 1) @ N)
+        curvature = 2.0 * np.abs(inside[:, np.newaxis] - outside)
+        return Turns(U, N, slopes, curvature)
 
     def products(self, basis: Array) -> Array:
         """``C_g U`` of all groups in one product, of shape (k, m, r)."""
