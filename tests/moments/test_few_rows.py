@@ -97,10 +97,10 @@ def test_renamed_divided_and_copied():
     X, groups = wide((6, 5, 4))
     moments, expected = GroupMoments.from_data(X, groups), dense(X, groups)
     names = {"g2": "g1"}
-    assert_same(moments._renamed(names), expected._renamed(names), rtol=1e-10)
+    assert_same(moments.renamed(names), expected.renamed(names), rtol=1e-10)
     scale = np.sqrt(np.add(*expected.variances()))
     np.testing.assert_allclose(np.sqrt(np.add(*moments.variances())), scale, rtol=1e-10)
-    assert_same(moments._divided(scale), expected._divided(scale), rtol=1e-9)
+    assert_same(moments.divided(scale), expected.divided(scale), rtol=1e-9)
     for twin in (copy.copy(moments), copy.deepcopy(moments), pickle.loads(pickle.dumps(moments))):
         assert_same(twin, expected, rtol=1e-10)
         twin.update(X[:3], groups[:3])

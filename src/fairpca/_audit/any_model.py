@@ -112,9 +112,9 @@ class RebuiltSums:
 
     def of_fold(self, number: int) -> OfSums:
         """The errors of the groups in a fold, and their distances from the mean."""
-        fold = list(self.values._folds())[number]
-        _, left_out = self._residuals._split(fold)
-        return OfSums(_squares_about(left_out._group_sums(), 0.0), self.values.mean)
+        fold = list(self.values.fold_sizes())[number]
+        _, left_out = self._residuals.split(fold)
+        return OfSums(_squares_about(left_out.group_sums(), 0.0), self.values.mean)
 
     def column_errors(self) -> Array:
         """The mean squared error of each group on each column, (k, d)."""

@@ -23,7 +23,7 @@ from fairpca._cv.held_out import BASELINE, Figure, HeldOut, Totals
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_columns import FairColumns
 from fairpca._estimators.fair_pca import FairPCA
-from fairpca._estimators.fair_pca_cv import FairPCACV
+from fairpca._estimators.fair_pca_cv import FairPCACV, stop_of
 from fairpca._linear_map import LinearMap
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._progress import Progress
@@ -331,11 +331,12 @@ def _budgets(fair: FairPCA) -> list[record.Budget]:
     errors = np.array([fair.pca_group_errors_, fair.group_errors_])
     disparity = abs(fair.disparity_)
     if isinstance(fair, FairPCACV):
-        curve = fair._stop.curve
-        ends = [BASELINE, fair._stop.chosen]
+        stop = stop_of(fair)
+        curve = stop.curve
+        ends = [BASELINE, stop.chosen]
         overall = curve.held_out.totals.overall[ends]
         errors = curve.held_out.totals.group_errors[ends]
-        disparity = float(curve.disparity[fair._stop.chosen])
+        disparity = float(curve.disparity[stop.chosen])
     compared = [label not in fair.small_groups_ for label in fair.groups_.tolist()]
     above = [_increase(*pair) for pair in errors[:, compared].T.tolist()]
     reached = {

@@ -539,3 +539,23 @@ class FairProjection(Projection, GroupEstimator[Solution]):
     def _warn(self, settled: SettledGroups, result: Solution) -> None:
         measured = settled.measured(self.relative_errors)
         warn_of_result(self._problem(), result, settled, measured, self.tol)
+
+
+def settled_groups(
+    estimator: GroupEstimator[Any],
+    X: Any,
+    sensitive_features: Any = None,
+    sample_weight: Any = None,
+    units: Any = None,
+) -> SettledGroups:
+    """The groups of these rows, or of moments, as a fit of the estimator would compare them."""
+    estimator._validate_params()
+    if isinstance(X, GroupMoments):
+        return estimator._settle(X)
+    given = estimator._opened(X, sensitive_features, sample_weight, None, units)
+    return estimator._learn(estimator._rows_of("fit", given))[1]
+
+
+def problem_of(estimator: FairProjection) -> Any:
+    """What a projection solves for."""
+    return estimator._problem()

@@ -138,7 +138,7 @@ class FairColumns(
         if is_stream(X):
             return map_stream(fitted, X)
         if self.missing == "available":
-            rows = fitted._validate(without_named(X, fitted._named), may_miss=True)
+            rows = fitted._validate(X, may_miss=True)
             return rows[:, fitted._get_support_mask()]
         return SelectorMixin.transform(fitted, without_named(X, fitted._named))
 

@@ -200,3 +200,8 @@ class FairPCACV(FairPCA, FairPCACVRecord):
         changes, errors = totals.changes[chosen, compared], totals.group_errors[BASELINE, compared]
         labels, D = self.groups_[compared].tolist(), float(curve.disparity[chosen])
         warn_of_held_out(self._problem(), labels, changes, errors, D)
+
+
+def stop_of(fair: FairPCACV) -> Stop:
+    """How the stop of a fit was chosen."""
+    return fair._stop

@@ -9,7 +9,7 @@ import numpy as np
 from fairpca._estimators.base import AnyGroups, GroupEstimator, Targeted
 from fairpca._estimators.fitted import EraserRecord
 from fairpca._input.rows import refusing_overflow
-from fairpca._input.stream import is_stream, map_stream, without_named
+from fairpca._input.stream import is_stream, map_stream
 from fairpca._moments.group_differences import Notion, mean_differences, spanned, strata_of
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.tolerances import EPS, TINY
@@ -127,7 +127,6 @@ class GroupEraser(OneToOneFeatureMixin, AnyGroups, Targeted[_Erasure], EraserRec
         fitted = self._ready()
         if is_stream(X):
             return map_stream(fitted, X)
-        X = without_named(X, fitted._named)
         given = fitted._validate(X)
         with refusing_overflow("X"):
             rows: Array = given.toarray() if hasattr(given, "toarray") else given

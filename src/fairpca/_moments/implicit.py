@@ -128,14 +128,14 @@ class ImplicitMoments:
         units = self.weights.sum() * self._divisors**2
         return np.maximum(squares, 0.0) / units, of_means / units
 
-    def _divided(self, scale: Array) -> ImplicitMoments:
+    def divided(self, scale: Array) -> ImplicitMoments:
         """The same rows with each feature divided by its scale."""
         scaled = copy(self)
         scaled._divisors = self._divisors * scale
         scaled.means, scaled.mean = self.means / scale, self.mean / scale
         return scaled
 
-    def _keep(self) -> ImplicitMoments:
+    def keep(self) -> ImplicitMoments:
         """The same rows, with outcomes forgotten."""
         if self.outcomes is None:
             return self
@@ -154,10 +154,10 @@ class ImplicitMoments:
             pairs = np.where(weights > 0, pairs, pairs[weights.argmax()])
         flat = ImplicitMoments(rows, pairs, weights)
         outcomes, groups = np.divmod(flat.groups, k)
-        return flat._divided(self._divisors), outcomes, groups
+        return flat.divided(self._divisors), outcomes, groups
 
-    def _renamed(self, names: Mapping[Label, Label]) -> ImplicitMoments:
-        """The same rows with some groups renamed, as in :meth:`GroupMoments._renamed`."""
+    def renamed(self, names: Mapping[Label, Label]) -> ImplicitMoments:
+        """The same rows with some groups renamed, as in :meth:`GroupMoments.renamed`."""
         rows, codes, weights = self._origin
         new = [names.get(label, label) for label in self.groups.tolist()]
         target = None

@@ -63,15 +63,15 @@ class SettledGroups:
         """Add the cells of further repeats of a splitter, with small groups merged there too."""
         if isinstance(self.moments, GroupMoments) and self.moments.attributes:
             repeats = [other.by_attribute() for other in repeats]
-        return replace(self, repeats=tuple(other._renamed(self.merged) for other in repeats))
+        return replace(self, repeats=tuple(other.renamed(self.merged) for other in repeats))
 
     def standardized(self) -> SettledGroups:
         """The same groups with each column divided by its deviation over all rows."""
         moments, cells = self.moments, self.cells
         scale = scale_of(np.add(*moments.variances()), moments.mean)
         if cells is not None:
-            cells = cells._divided(np.append(scale, np.ones(cells.n_targets)))
-        return replace(self, moments=moments._divided(scale), cells=cells, scale=scale)
+            cells = cells.divided(np.append(scale, np.ones(cells.n_targets)))
+        return replace(self, moments=moments.divided(scale), cells=cells, scale=scale)
 
 
 def settle_small_groups(
@@ -102,9 +102,9 @@ def settle_small_groups(
         if set(merged.values()) & set(moments.groups[compared].tolist()):
             problem = f"small_groups='merge' calls the merged group {REST!r}"
             raise ValueError(f"{problem}, but one has that name already; give it another label.")
-        moments = moments._renamed(merged)
+        moments = moments.renamed(merged)
         compared = np.ones(len(moments.groups), dtype=bool)
-    features = moments._keep()  # without folds, outcomes and targets
+    features = moments.keep()  # without folds, outcomes and targets
     cells = None if features is moments else moments
     return SettledGroups(features, compared, small, cells, merged=merged)
 
