@@ -178,5 +178,5 @@ def test_the_command_says_what_it_left_out(seed, tmp_path):
     words = ["audit", path, "-g", "group", "-r", "1", "--json", "-", "--keep-duplicates"]
     words += [word for name, value in told.items() for word in (f"--{name}", value)]
     found = json.loads(run(*words, cwd=tmp_path).stdout)
-    left_out = {row["name"] for row in found["left_out"] if row["kind"] == "column"}
+    left_out = {row["name"] for row in found["left_out"] if row["what"] == "column"}
     assert {*found["provenance"]["feature_names"]} | left_out == {*numbers, *others}
