@@ -67,7 +67,8 @@ class SettledGroups:
 
     def standardized(self) -> SettledGroups:
         """The same groups with each column divided by its deviation over all rows."""
-        moments, cells = self.moments, self.cells
+        moments = self.moments
+        cells = self.cells
         scale = scale_of(np.add(*moments.variances()), moments.mean)
         if cells is not None:
             cells = cells.divided(np.append(scale, np.ones(cells.n_targets)))
@@ -81,7 +82,8 @@ def settle_small_groups(
     counts = moments.counts
     check_group_weights(moments.groups, counts)
     is_small = counts < min_group_size
-    small, compared = moments.groups[is_small].tolist(), ~is_small
+    small = moments.groups[is_small].tolist()
+    compared = ~is_small
     merged: dict[Label, Label] = {}
     if small and small_groups != "ignore":
         sizes = counts[is_small].tolist()

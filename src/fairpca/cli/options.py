@@ -171,6 +171,7 @@ RECORD = [
     _output("--period", "TEXT", "When they were collected; likewise."),
     _output("--auditor", "TEXT", "Who asks; likewise."),
 ]
+COMPARE = _output("--compare", "FILE", "Say what changed since this file, written by --json.")
 QUIET = _output("--quiet -q", "", "Print nothing but errors.")
 JSON = _output("--json", "FILE", "Write all figures to this file; - prints them instead.")
 FIGURES = [

@@ -32,6 +32,7 @@ from fairpca._progress import Progress
 from fairpca.cli import options as opt
 from fairpca.cli.columns.prepare import Prepared, prepare
 from fairpca.cli.columns.roles import Roles, choose_roles
+from fairpca.cli.compare import changes, read_figures
 from fairpca.cli.fixed_models import KINDS, check_asked, rebuilt_rows, refuse_pickle
 from fairpca.cli.options import Asked, changed
 from fairpca.cli.reader.read import is_query, open_table
@@ -216,6 +217,20 @@ def figures_as_json(found: AnyAudit, origin: Origin, with_rows: bool, **more: An
     """The text that ``--json`` writes."""
     own = {"schema_version": SCHEMA_VERSION, "origin": vars(origin)}
     return json.dumps(own | found.to_dict(with_rows) | more, indent=1) + "\n"
+
+
+def earlier_figures(asked: Asked) -> dict[str, Any] | None:
+    """The figures of the audit to compare with, if one is named."""
+    return read_figures(asked.compare, SCHEMA_VERSION) if asked.compare else None
+
+
+def changes_since(
+    before: dict[str, Any] | None, found: AnyAudit, origin: Origin
+) -> dict[str, Any] | None:
+    """What changed since an earlier audit, if there is one."""
+    if before is None:
+        return None
+    return changes(before, json.loads(figures_as_json(found, origin, False)))
 
 
 def model_as_json(model: Any, fitted: Roles) -> str:

@@ -91,7 +91,8 @@ def _by_group(
     else:
         fitted = fitted_map(estimator)
         moments = fitted.moments(given, "group_reconstruction_errors")
-        labels, totals = moments.groups, moments.weights
+        labels = moments.groups
+        totals = moments.weights
         sums = fitted.map.group_errors(moments.group_sums())
     check_group_weights(labels, totals)
     errors, distances = (of_groups / totals for of_groups in sums)
