@@ -424,7 +424,10 @@ def about_readings(audit: AnyAudit) -> list[str]:
             untried.append(f"{reading.name} ({reading.not_tried})")
             continue
         _, otherwise, _ = _read_otherwise(reading)
-        ends = percent_range(reading.gap.low, reading.gap.high)
+        low, high = reading.gap.low, reading.gap.high
+        if high < 0:  # the text says "better"
+            low, high = -high, -low
+        ends = percent_range(low, high)
         said.append(f"{otherwise} ({ends}){', which overturns the gap' * reading.overturns}.")
     if untried:
         said.append(f"Not read otherwise: {in_a_row(untried)}.")
