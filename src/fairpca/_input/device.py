@@ -71,7 +71,8 @@ class DeviceRows:
     ) -> tuple[Array, Array]:
         """Per group, the weighted sum and Gram matrix of ``x - shift``, computed on the device."""
         k, d = shifts.shape
-        size, origins = max(64, 8 * ENTRIES_AT_A_TIME // d), self._here(shifts)
+        size = max(64, 8 * ENTRIES_AT_A_TIME // d)
+        origins = self._here(shifts)
         sums = [self._here(np.zeros(d)) for _ in range(k)]
         grams = [self._here(np.zeros((d, d))) for _ in range(k)]
         for low in range(0, self.n_rows, size):

@@ -53,7 +53,8 @@ class DenseRows:
 
     def gather(self, start: int, order: Codes, buffer: Array) -> Array:
         """Rows ``start + order`` in double precision, in a buffer that is large enough."""
-        n, d = len(order), self.n_features
+        n = len(order)
+        d = self.n_features
         block: Array = np.asarray(self.block(start, start + n), np.float64)
         if block.flags.f_contiguous:  # so are the blocks of data frames
             columns = buffer[: n * d].reshape(d, n)
@@ -180,7 +181,9 @@ class MadeRows(DenseRows):
     """Rows that a function makes out of others when a block is asked for."""
 
     def __init__(self, n_rows: int, n_features: int, make: Callable[[int, int], Array]) -> None:
-        self.n_rows, self.n_features, self._make = n_rows, n_features, make
+        self.n_rows = n_rows
+        self.n_features = n_features
+        self._make = make
 
     def block(self, start: int, stop: int) -> NDArray[Any]:
         return self._make(start, stop)
@@ -272,9 +275,11 @@ def refuse_non_finite(rows: Rows) -> None:
         if len(bad):
             i, j = bad[0].tolist()
             column = j if rows.feature_names is None else repr(rows.feature_names[j])
-            kind, remedy = "infinity", "correct the values"
+            kind = "infinity"
+            remedy = "correct the values"
             if np.isnan(block[i, j]):
-                kind, remedy = "NaN", "use missing='available' where it is offered"
+                kind = "NaN"
+                remedy = "use missing='available' where it is offered"
             where = f"column {column}, first in row {place.start + i} (counting from 0)"
             raise ValueError(f"Input X contains {kind} in {where}; drop such rows, or {remedy}.")
 
