@@ -246,7 +246,9 @@ class GroupMoments:
         if folds is not None and not isinstance(folds, FoldRule):
             raise ValueError("pass streams and Dask with a number of folds, for example folds=10.")
         if isinstance(given.X, Stream):
-            target = given.y if callable(given.y) else _unchanged
+            target = _unchanged
+            if callable(given.y):
+                target = given.y
             moments = moments_of_stream(given.X, folds, self, target=target)
         else:
             from fairpca._moments.dask import moments_of_dask
@@ -304,8 +306,12 @@ class GroupMoments:
             folds = str(self._rule)
         elif self.n_folds:
             folds = "numbered folds"
-        outcomes = "none" if self.outcomes is None else "classes"
-        units = "none" if self._units is None else "labels"
+        outcomes = "classes"
+        if self.outcomes is None:
+            outcomes = "none"
+        units = "labels"
+        if self._units is None:
+            units = "none"
         return {
             "number of targets": str(self.n_targets),
             "outcomes": outcomes,
@@ -651,7 +657,9 @@ class GroupMoments:
     def observed(self) -> Array | None:
         """The share of each group's rows that have each pair of columns; None if all have all."""
         total = self.group_sums()
-        return total.observed if isinstance(total, PairSums) else None
+        if isinstance(total, PairSums):
+            return total.observed
+        return None
 
     def completed(self, sums: AnySums, origin: Array) -> AnySums:
         """What sums of some of these rows would be on average, were they complete."""
@@ -775,7 +783,9 @@ def moments_of_stream(
 
 def fan_in(n_features: int, folds: FoldRule | Codes | None) -> int:
     """How many moments are merged at once: fewer if they are large."""
-    n_cells = folds.n_folds if isinstance(folds, FoldRule) else 1
+    n_cells = 1
+    if isinstance(folds, FoldRule):
+        n_cells = folds.n_folds
     return max(2, min(16, _MERGE_BYTES // (8 * n_cells * max(1, n_features) ** 2)))
 
 
@@ -837,7 +847,9 @@ def _begin(
         numbers = moments._rule.folds_of_units(units)
     elif isinstance(folds, FoldRule):
         moments._rule = folds
-        rule = folds if partition is None else folds.within(partition)
+        rule = folds
+        if partition is not None:
+            rule = folds.within(partition)
         numbers = rule.folds_of(codes, np.array([seen[label] for label in labels], np.intp))
     elif folds is not None:
         numbers = _checked(folds, n)

@@ -51,9 +51,13 @@ def all_at_center(squares: Array, mean: Array) -> Mask:
 def means_from(center: Center, from_mean: Array, compared: Mask | None) -> Array:
     """Group means relative to a centre, given those relative to the overall mean."""
     if center == "balanced":
-        counted = from_mean if compared is None else from_mean[compared]
+        counted = from_mean
+        if compared is not None:
+            counted = from_mean[compared]
         return np.asarray(from_mean - counted.mean(axis=0))
-    return from_mean if center == "overall" else np.zeros_like(from_mean)
+    if center == "overall":
+        return from_mean
+    return np.zeros_like(from_mean)
 
 
 def _both_ways(u: Array, v: Array) -> Array:
