@@ -208,5 +208,5 @@ def test_what_is_refused():
         FairPCA(2, crossing=False).fit(X, sensitive_features=twins)
     with pytest.raises(ValueError, match="up to 5000 features"):
         FairPCA(2, crossing=False).fit(
-            np.zeros((1200, 5001)), sensitive_features=PEOPLE.sample(1200, replace=True)
+            np.zeros((2600, 5001)), sensitive_features=PEOPLE.sample(2600, replace=True)
         )

@@ -345,11 +345,15 @@ class GroupMoments:
             return self.select(range(self.n_features - self.n_targets)).keep(folds=folds)
         if (folds or not self.n_folds) and (outcomes or self.outcomes is None):
             return self
-        kept, cells = copy(self), self._cells.copy()
+        kept = copy(self)
+        cells = self._cells.copy()
         if not folds:
-            cells[_FOLD], kept._rule, kept._seen = NEVER, None, Counter()
+            cells[_FOLD] = NEVER
+            kept._rule = None
+            kept._seen = Counter()
         if not outcomes:
-            cells[_OUTCOME], kept.outcomes = 0, None
+            cells[_OUTCOME] = 0
+            kept.outcomes = None
         kept._add_up([(self._sums, cells)])
         return kept
 
@@ -414,8 +418,10 @@ class GroupMoments:
 
     def _take(self, cells: Mask) -> GroupMoments:
         """Moments of some of the cells; all groups stay, with no rows if need be."""
-        taken, at = copy(self), np.flatnonzero(cells).tolist()
-        taken._sums, taken._cells = self._sums.take(at), self._cells[:, at]
+        taken = copy(self)
+        at = np.flatnonzero(cells).tolist()
+        taken._sums = self._sums.take(at)
+        taken._cells = self._cells[:, at]
         return taken
 
     def by_group(self) -> Iterator[tuple[Label, GroupMoments]]:
@@ -438,14 +444,16 @@ class GroupMoments:
         folds, outcomes, groups = flat._cells
         if kept.outcomes is not None:
             pairs = zip(kept.groups[groups].tolist(), kept.outcomes[outcomes].tolist(), strict=True)
-            flat.groups, flat.outcomes = label_vector(list(pairs)), None
+            flat.groups = label_vector(list(pairs))
+            flat.outcomes = None
             flat._cells = np.stack([folds, np.zeros_like(groups), np.arange(len(groups))])
         return flat, outcomes, groups
 
     def split(self, fold: int) -> tuple[GroupMoments, GroupMoments]:
         """The moments of all rows that are not in a fold, and of those that are, by outcome."""
         inside = self._cells[_FOLD] == fold
-        rest, left_out = self._take(~inside), self._take(inside)
+        rest = self._take(~inside)
+        left_out = self._take(inside)
         return rest.keep(outcomes=True), left_out.keep(outcomes=True)
 
     def about_one_origin(self) -> GroupMoments:
@@ -474,7 +482,10 @@ class GroupMoments:
     def fold_sizes(self) -> dict[int, Array]:
         """For each fold that holds rows, the number and the total weight of each group's rows."""
         folds, _, groups = self._cells
-        rows, weights, k, sizes = self._sums.rows, self._sums.weights, len(self.groups), {}
+        rows = self._sums.rows
+        weights = self._sums.weights
+        k = len(self.groups)
+        sizes = {}
         for fold in np.unique(folds[folds != NEVER]).tolist():
             here = folds == fold
             both = rows[here], weights[here]
@@ -493,7 +504,8 @@ class GroupMoments:
         if not names:
             return self
         labels = [names.get(label, label) for label in self.groups.tolist()]
-        renamed, cells = copy(self), self._cells.copy()
+        renamed = copy(self)
+        cells = self._cells.copy()
         renamed.groups = label_vector(sort_labels(list(dict.fromkeys(labels))))
         cells[_GROUP] = _places(label_vector(labels), renamed.groups)[cells[_GROUP]]
         renamed._seen = Counter()
@@ -513,7 +525,8 @@ class GroupMoments:
         """Moments of some of the columns, in this order; the last ``n_targets`` are targets."""
         picked = copy(self)
         picked._sums = self._sums.select(list(columns))
-        picked.n_features, picked.n_targets = len(columns), n_targets
+        picked.n_features = len(columns)
+        picked.n_targets = n_targets
         if self.feature_names is not None:
             picked.feature_names = [self.feature_names[j] for j in columns]
         return picked
@@ -638,7 +651,9 @@ class GroupMoments:
     def observed(self) -> Array | None:
         """The share of each group's rows that have each pair of columns; None if all have all."""
         total = self.group_sums()
-        return total.observed if isinstance(total, PairSums) else None
+        if isinstance(total, PairSums):
+            return total.observed
+        return None
 
     def completed(self, sums: AnySums, origin: Array) -> AnySums:
         """What sums of some of these rows would be on average, were they complete."""
@@ -811,21 +826,18 @@ def _begin(
     labels = moments.groups.tolist()
     counts = np.bincount(codes, minlength=len(labels)).tolist()
     moments._seen = Counter(dict(zip(labels, counts, strict=True)))
-    numbers = np.full(n, NEVER)
     units: Units | None = None
     if given.units is not None:
         first = sum(seen.values()) + (partition or 0) * _MOST_ROWS
         units = encode_units(given.units, n, first)
-        counted = np.ones(n, bool) if weights is None else weights > 0
-        own = [units[counted & (codes == g)] for g in range(len(labels))]
+        counted = True if weights is None else weights > 0
+        own = [units[(codes == g) & counted] for g in range(len(labels))]
         moments._units = _united([dict(zip(labels, own, strict=True))])
-    if isinstance(folds, FoldRule) and units is not None:
-        moments._rule = replace(folds, by_unit=True)
-        numbers = moments._rule.folds_of_units(units)
-    elif isinstance(folds, FoldRule):
-        moments._rule = folds
-        rule = folds if partition is None else folds.within(partition)
-        numbers = rule.folds_of(codes, np.array([seen[label] for label in labels], np.intp))
+    numbers = np.full(n, NEVER)
+    if isinstance(folds, FoldRule):
+        moments._rule = replace(folds, by_unit=units is not None)
+        before = np.array([seen[label] for label in labels], np.intp)
+        numbers = _dealt(moments._rule, codes, units, before, partition)
     elif folds is not None:
         numbers = _checked(folds, n)
 
@@ -851,6 +863,17 @@ def _begin(
 def _all_of(parts: Sequence[dict[Label, Any]]) -> dict[Label, Any]:
     """The entries of all these dictionaries."""
     return {label: value for part in parts for label, value in part.items()}
+
+
+def _dealt(
+    rule: FoldRule, codes: Codes, units: Units | None, before: Codes, partition: int | None
+) -> Codes:
+    """The fold of each row, given how many rows of each group came before."""
+    if units is not None:
+        return rule.folds_of_units(units)
+    if partition is not None:
+        rule = rule.within(partition)
+    return rule.folds_of(codes, before)
 
 
 def _checked(folds: Codes, n_rows: int) -> Codes:

@@ -53,11 +53,15 @@ class SettledGroups:
         """The second moments of all rows about the overall mean, in the units of X."""
         operand = self.operand
         C = np.tensordot(operand.shares, operand.dense_matrices, axes=1)
-        return C if self.scale is None else C * np.outer(self.scale, self.scale)
+        if self.scale is None:
+            return C
+        return C * np.outer(self.scale, self.scale)
 
     def measured(self, relative_errors: bool) -> Operand:
         """The operand; with ``relative_errors``, errors are shares of each group's own variance."""
-        return self.operand.relative() if relative_errors else self.operand
+        if relative_errors:
+            return self.operand.relative()
+        return self.operand
 
     def with_repeats(self, repeats: Sequence[GroupMoments]) -> SettledGroups:
         """Add the cells of further repeats of a splitter, with small groups merged there too."""
@@ -67,7 +71,8 @@ class SettledGroups:
 
     def standardized(self) -> SettledGroups:
         """The same groups with each column divided by its deviation over all rows."""
-        moments, cells = self.moments, self.cells
+        moments = self.moments
+        cells = self.cells
         scale = scale_of(np.add(*moments.variances()), moments.mean)
         if cells is not None:
             cells = cells.divided(np.append(scale, np.ones(cells.n_targets)))
@@ -81,7 +86,8 @@ def settle_small_groups(
     counts = moments.counts
     check_group_weights(moments.groups, counts)
     is_small = counts < min_group_size
-    small, compared = moments.groups[is_small].tolist(), ~is_small
+    small = moments.groups[is_small].tolist()
+    compared = ~is_small
     merged: dict[Label, Label] = {}
     if small and small_groups != "ignore":
         sizes = counts[is_small].tolist()
