@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.data import assert_same_moments
+from scipy.sparse import csr_array
 
 from fairpca import BlindPCA, FairPCA, FairPCACV, GroupMoments, MinMaxPCA, WelfarePCA, tradeoff_path
 
@@ -208,5 +209,5 @@ def test_what_is_refused():
         FairPCA(2, crossing=False).fit(X, sensitive_features=twins)
     with pytest.raises(ValueError, match="up to 5000 features"):
         FairPCA(2, crossing=False).fit(
-            np.zeros((2600, 5001)), sensitive_features=PEOPLE.sample(2600, replace=True)
+            csr_array((2600, 5001)), sensitive_features=PEOPLE.sample(2600, replace=True)
         )

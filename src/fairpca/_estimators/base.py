@@ -472,8 +472,10 @@ class FairProjection(Projection, GroupEstimator[Solution]):
     def _solve(self, settled: SettledGroups) -> Solution:
         """Decide on the rank, and solve."""
         operand = settled.measured(self.relative_errors)
-        n, d = settled.moments.n_rows, operand.n_features
-        limit, wanted = min(n, d), self.n_components
+        n = settled.moments.n_rows
+        d = operand.n_features
+        limit = min(n, d)
+        wanted = self.n_components
         if operand.products_only and not isinstance(wanted, Integral):
             raise ValueError(
                 f"n_components={wanted} would need all eigenvalues of matrices with {d} rows; with "
@@ -496,9 +498,12 @@ class FairProjection(Projection, GroupEstimator[Solution]):
 
     def _set_result(self, settled: SettledGroups, result: Solution) -> None:
         """Set components, variances and the figures of the groups."""
-        operand, measured = settled.operand, settled.measured(self.relative_errors)
-        n, labels = settled.moments.n_rows, settled.moments.groups.tolist()
-        total, unbiased = float(operand.shares @ operand.traces), n / max(n - 1, 1)
+        operand = settled.operand
+        measured = settled.measured(self.relative_errors)
+        n = settled.moments.n_rows
+        labels = settled.moments.groups.tolist()
+        total = float(operand.shares @ operand.traces)
+        unbiased = n / max(n - 1, 1)
         self.components_, variances = self._components(settled, result)
         r, d = self.components_.shape
         rest = max(total - float(variances.sum()), 0.0)

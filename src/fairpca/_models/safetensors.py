@@ -187,7 +187,8 @@ def _read(path: str | os.PathLike[str]) -> tuple[Estimator, Json, Json]:
             text = (file.metadata() or {}).get("fairpca")
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         header = _checked_header(text, arrays)
-        model, attributes = _described_estimator(header), header["attributes"] | arrays
+        model = _described_estimator(header)
+        attributes = header["attributes"] | arrays
         fault = fault_of(_kinds(model), attributes)
     except (*damage, ValueError, TypeError, AttributeError) as error:
         fault = str(error)[:200]
