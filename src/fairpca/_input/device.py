@@ -92,7 +92,9 @@ class DeviceRows:
         centred = self._double(self._X) - self._here(before)
         values = centred @ self._here(matrix.copy()) + self._here(after)
         single = str(self._X.dtype).endswith("float32")
-        return self._xp.asarray(values, dtype=self._xp.float32) if single else values
+        if single:
+            return self._xp.asarray(values, dtype=self._xp.float32)
+        return values
 
     def _double(self, values: Any) -> Any:
         double = self._xp.asarray(values, dtype=self._xp.float64)

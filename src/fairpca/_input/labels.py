@@ -243,7 +243,9 @@ def is_missing(label: Any) -> bool:
 
 def _plain(label: Any) -> Any:
     """A label of Python in place of an equal one of numpy."""
-    return label.item() if isinstance(label, np.str_ | np.bool_ | np.number) else label
+    if isinstance(label, np.str_ | np.bool_ | np.number):
+        return label.item()
+    return label
 
 
 def sort_labels(labels: Sequence[Any]) -> list[Any]:
@@ -367,7 +369,10 @@ def refuse_counts(outcomes: Collection[Any], cure: str) -> None:
 
 def _fractions(values: Labels) -> Labels:
     """The values that are missing or not whole numbers."""
-    return values[values != np.round(values)] if values.dtype.kind == "f" else values[:0]
+    if values.dtype.kind != "f":
+        return values[:0]
+    broken: Labels = values[values != np.round(values)]
+    return broken
 
 
 def _refuse_fractions(number: float) -> NoReturn:

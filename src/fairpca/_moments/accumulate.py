@@ -104,7 +104,8 @@ def _dense_sums(
     rows: DenseRows, codes: Codes, weights: Array | None, shifts: Array, part: tuple[int, int]
 ) -> tuple[Array, Array]:
     """Sums and Gram matrices of each group about its shift, over a part of the rows."""
-    (start, stop), (k, d) = part, shifts.shape
+    start, stop = part
+    k, d = shifts.shape
     sums = np.zeros((k, d))
     grams = np.zeros((k, d, d))
     size = min(k * _ROWS_A_GROUP, max(64, ENTRIES_AT_A_TIME // d), stop - start)
@@ -135,7 +136,8 @@ def _sparse_sums(
     rows: SparseRows, codes: Codes, weights: Array | None, shifts: Array, part: tuple[int, int]
 ) -> tuple[Array, Array]:
     """Like :func:`_dense_sums`, with all shifts zero."""
-    (start, stop), (k, d) = part, shifts.shape
+    start, stop = part
+    k, d = shifts.shape
     sums = np.zeros((k, d))
     grams = np.zeros((k, d, d))
     for low in range(start, stop, 8 * _ROWS_A_GROUP):

@@ -834,23 +834,18 @@ def _begin(
     labels = moments.groups.tolist()
     counts = np.bincount(codes, minlength=len(labels)).tolist()
     moments._seen = Counter(dict(zip(labels, counts, strict=True)))
-    numbers = np.full(n, NEVER)
     units: Units | None = None
     if given.units is not None:
         first = sum(seen.values()) + (partition or 0) * _MOST_ROWS
         units = encode_units(given.units, n, first)
-        counted = np.ones(n, bool) if weights is None else weights > 0
-        own = [units[counted & (codes == g)] for g in range(len(labels))]
+        counted = True if weights is None else weights > 0
+        own = [units[(codes == g) & counted] for g in range(len(labels))]
         moments._units = _united([dict(zip(labels, own, strict=True))])
-    if isinstance(folds, FoldRule) and units is not None:
-        moments._rule = replace(folds, by_unit=True)
-        numbers = moments._rule.folds_of_units(units)
-    elif isinstance(folds, FoldRule):
-        moments._rule = folds
-        rule = folds
-        if partition is not None:
-            rule = folds.within(partition)
-        numbers = rule.folds_of(codes, np.array([seen[label] for label in labels], np.intp))
+    numbers = np.full(n, NEVER)
+    if isinstance(folds, FoldRule):
+        moments._rule = replace(folds, by_unit=units is not None)
+        before = np.array([seen[label] for label in labels], np.intp)
+        numbers = _dealt(moments._rule, codes, units, before, partition)
     elif folds is not None:
         numbers = _checked(folds, n)
 
@@ -876,6 +871,17 @@ def _begin(
 def _all_of(parts: Sequence[dict[Label, Any]]) -> dict[Label, Any]:
     """The entries of all these dictionaries."""
     return {label: value for part in parts for label, value in part.items()}
+
+
+def _dealt(
+    rule: FoldRule, codes: Codes, units: Units | None, before: Codes, partition: int | None
+) -> Codes:
+    """The fold of each row, given how many rows of each group came before."""
+    if units is not None:
+        return rule.folds_of_units(units)
+    if partition is not None:
+        rule = rule.within(partition)
+    return rule.folds_of(codes, before)
 
 
 def _checked(folds: Codes, n_rows: int) -> Codes:
