@@ -20,6 +20,7 @@ from benchmarks import (
     gaps,
     gates,
     growth,
+    in_pca_fits,
     many_groups,
     methods,
     outcomes,
@@ -35,6 +36,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="tiny sizes, nothing is stored")
     arguments = ["--quick"] if parser.parse_args().quick else []
     for module in (
+        in_pca_fits,
         core,
         competitors,
         many_groups,

@@ -151,9 +151,9 @@ def hits(setting, seed):
 
         sums = []
         for fold in range(FOLDS):
-            fit_to, judge = moments._split(fold)
+            fit_to, judge = moments.split(fold)
             bases = [model.components_.T for model in fit(fit_to)]
-            sums_of_both = fit_to._group_sums(), judge._group_sums()
+            sums_of_both = fit_to.group_sums(), judge.group_sums()
             pair = fold_of(*sums_of_both, np.ones(2, bool), standardize=False)
             errors, variation = pair.left_out.errors(bases, pair.mean)
             sums.append((errors, pair.left_out.weights, variation))

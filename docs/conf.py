@@ -1,12 +1,20 @@
 """Sphinx settings; `make docs` builds the site with warnings as errors."""
 
+import os
 import re
 import sys
 from pathlib import Path
+from tempfile import mkdtemp
 
 import fairpca
 
-sys.path.insert(0, str(Path(__file__).parent))  # gallery_order
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]  # gallery_order, reproduction
+if not os.environ.get("FAIRPCA_DATA"):  # the examples need TCRED, and no network
+    from reproduction.bundled import unpack_tcred
+
+    os.environ["FAIRPCA_DATA"] = mkdtemp()
+    unpack_tcred(Path(os.environ["FAIRPCA_DATA"]))
 project = "fairpca"
 author = "The fairpca developers"
 copyright = author
@@ -57,6 +65,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"\.py$",
     "within_subsection_order": "gallery_order.by_difficulty",
+    "thumbnail_size": (560, 392),  # shown at half of that
     "write_computation_times": False,
     "download_all_examples": False,
     "show_signature": False,

@@ -4,6 +4,8 @@ ORDER = [
     "first_steps.py",
     "new_people.py",
     "audit_a_pca.py",
+    "three_groups.py",
+    "credit_clients.py",
     "choose_a_tradeoff.py",
     "how_many_components.py",
     "which_questions.py",

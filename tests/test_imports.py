@@ -59,12 +59,63 @@ def test_each_optional_library_is_imported_in_one_place():
     assert {name: files for name, files in where.items() if len(files) > 1} == {}
 
 
-def test_private_modules_of_scikit_learn_are_imported_in_one_place():
-    def private(module: str) -> bool:
-        return module.startswith("sklearn.") and "._" in module
+def test_private_names_of_scikit_learn_are_in_one_place():
+    """Its private modules, and private names that its public modules hold."""
 
-    found = {file.name for file in PACKAGE.rglob("*.py") if any(map(private, modules_of(file)))}
-    assert found == {"_sklearn.py"}
+    def names_of(file: Path) -> set[str]:
+        names = modules_of(file)
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names |= {f"{node.module}.{alias.name}" for alias in node.names}
+        return {name for name in names if name.startswith("sklearn.") and "._" in name}
+
+    assert {file.name for file in PACKAGE.rglob("*.py") if names_of(file)} == {"_sklearn.py"}
+
+
+def private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def room_of(file: Path) -> str:
+    """The folder of the package that a file is in, or the file."""
+    return file.relative_to(PACKAGE).parts[0]
+
+
+def names_set_in(tree: ast.AST) -> set[str]:
+    """Functions, classes, variables, and attributes of an object's own that a file defines."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            own = ast.unparse(node.value) == "self" and isinstance(node.ctx, ast.Store)
+            found |= {node.attr} if own else set()
+    return found
+
+
+def test_private_names_stay_in_their_folder():
+    """An object's own methods may call what they inherit; _sklearn.py names scikit-learn's."""
+    trees = {file: ast.parse(file.read_text("utf-8")) for file in PACKAGE.rglob("*.py")}
+    known: dict[str, set[str]] = {}
+    for file, tree in trees.items():
+        for name in filter(private, names_set_in(tree)):
+            known.setdefault(name, set()).add(room_of(file))
+    abroad = set()
+    for file, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and private(node.attr):
+                own = getattr(node.value, "id", "") in ("self", "cls")
+                homes = known.get(node.attr, {room_of(file)})
+                if not own and homes.isdisjoint({room_of(file), "_sklearn.py"}):
+                    abroad.add(f"{room_of(file)}: {ast.unparse(node)}")
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fairpca."):
+                home = node.module.split(".")[1]
+                if home not in (room_of(file), room_of(file).removesuffix(".py")):
+                    names = {alias.name for alias in node.names if private(alias.name)}
+                    abroad |= {f"{room_of(file)}: {node.module}.{name}" for name in names}
+    assert abroad == set()
 
 
 def test_no_name_is_defined_twice():

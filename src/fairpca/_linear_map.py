@@ -29,7 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 from fairpca._input.checks import check_feature_names
 from fairpca._input.folds import FoldRule
 from fairpca._input.rows import as_rows, dense, dense_blocks, refuse_unusable_numbers
-from fairpca._input.stream import Input, Stream, in_memory
+from fairpca._input.stream import Input, Stream, in_memory, without_named
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.tolerances import EPS, MEAN_NOISE
 from fairpca._typing import Array, Codes
@@ -159,6 +159,7 @@ class FittedMap(NamedTuple):
         """Rows as they arrive at the map; refuses other columns than those of the fit."""
         for step in self.before:
             X = step.transform(X)
+        X = without_named(X, getattr(self.estimator, "_named", ()))
         rows = as_rows(X)
         self.check(rows.n_features, rows.feature_names, method)
         return X

@@ -12,6 +12,7 @@ from fairpca._cv.held_out import BASELINE
 from fairpca._cv.leave_out import LeaveOut
 from fairpca._cv.path import path_of
 from fairpca._estimators.advice import largest_gap
+from fairpca._estimators.base import problem_of, settled_groups
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._estimators.fair_pca_cv import FairPCACV
 from fairpca._input.checks import check_integer
@@ -193,24 +194,19 @@ def tradeoff_path(
     fair = FairPCA(**options)
     if cv is not None:
         fair = FairPCACV(cv=cv, random_state=random_state, **options)
-    fair._validate_params()
-    if isinstance(X_or_moments, GroupMoments):
-        settled = fair._settle(X_or_moments)
-    elif sensitive_features is None:
+    if sensitive_features is None and not isinstance(X_or_moments, GroupMoments):
         raise TypeError(
             "sensitive_features is missing: pass tradeoff_path(X, sensitive_features=groups, ...) "
             "with one group label per row, or GroupMoments instead of X."
         )
-    else:
-        given = fair._opened(X_or_moments, sensitive_features, sample_weight, None, units)
-        _, settled = fair._learn(fair._rows_of("fit", given))
+    settled = settled_groups(fair, X_or_moments, sensitive_features, sample_weight, units)
     moments = settled.moments
     if n_components > moments.n_features:
         raise ValueError(
             f"n_components={n_components}: pass an integer from 1 to {moments.n_features}."
         )
     operand = settled.measured(relative_errors)
-    problem = FairProblem(max_group_increase=fair._problem().max_group_increase)
+    problem = FairProblem(max_group_increase=problem_of(fair).max_group_increase)
     solutions = _walk(problem, operand, int(n_components), int(n_points), tol, progress)
     marks = _marks(problem, operand, solutions, tol)
     held_out = None

@@ -75,7 +75,7 @@ def test_splitters_get_the_units():
     X, groups, person = panel()
     rows = np.column_stack([X, 0.01 * np.eye(80)[person]])
     fair = FairPCACV(2, cv=GroupKFold(5)).fit(rows, sensitive_features=groups, units=person)
-    folds = [fair.moments_._split(fold)[1] for fold in range(5)]
+    folds = [fair.moments_.split(fold)[1] for fold in range(5)]
     found = [np.abs(fold.weights @ fold.means[:, 6:]) > 1e-9 for fold in folds]
     np.testing.assert_array_equal(np.sum(found, axis=0), 1)
     with pytest.raises(ValueError, match="units on both sides"):

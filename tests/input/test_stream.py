@@ -115,7 +115,7 @@ def test_folds_and_outcomes_are_those_of_the_rows_in_memory(stream):
     )
     assert moments.outcomes.tolist() == ["ill", "well"]
     for fold in range(5):
-        for ours, theirs in zip(moments._split(fold), expected._split(fold), strict=True):
+        for ours, theirs in zip(moments.split(fold), expected.split(fold), strict=True):
             assert_same_moments(ours._by_outcome()[0], theirs._by_outcome()[0])
 
 
@@ -409,3 +409,22 @@ def test_splitters_and_pipelines_refuse_streams():
 def test_forgotten_groups_of_a_stream():
     with pytest.raises(TypeError, match="sensitive_features is missing"):
         FairPCA(2).fit(TABLE.to_reader())
+
+
+def test_frames_keep_the_named_columns_wherever_a_model_is_used():
+    from fairpca.metrics import disparity_scorer, row_reconstruction_errors
+    from fairpca.plotting import ScoresDisplay
+
+    frame = FRAME.drop(columns="w")
+    model = FairPCA(2).fit(frame, sensitive_features="sex")
+    assert model.score(frame) == model.score(frame[COLUMNS])
+    errors = row_reconstruction_errors(model, frame)
+    np.testing.assert_array_equal(errors, row_reconstruction_errors(model, frame[COLUMNS]))
+    score = disparity_scorer(model, frame[COLUMNS], sensitive_features=SEX)
+    assert disparity_scorer(model, frame, sensitive_features="sex") == score
+    reader = TABLE.drop(["w"]).to_reader(90)
+    assert disparity_scorer(model, reader, sensitive_features="sex") == pytest.approx(score)
+    drawn = ScoresDisplay.from_estimator(model, frame, "sex")
+    assert drawn.groups.tolist() == model.groups_.tolist()
+    with pytest.raises(TypeError, match="a picture needs rows in memory"):
+        ScoresDisplay.from_estimator(model, TABLE.to_reader(), "sex")

@@ -60,7 +60,7 @@ def test_errors_of_moments_are_those_of_their_rows(model, wide, data):
         model = FairColumns(2, standardize=True, max_subsets=0)
     own = fitted_map(model.fit(X, sensitive_features=groups)).map
     errors, distances = own.errors(X)
-    summed, away = own.group_errors(GroupMoments.from_data(X, groups)._group_sums())
+    summed, away = own.group_errors(GroupMoments.from_data(X, groups).group_sums())
     for g, label in enumerate(np.unique(groups)):
         assert summed[g] == pytest.approx(errors[groups == label].sum(), rel=1e-9)
         assert away[g] == pytest.approx(distances[groups == label].sum(), rel=1e-9)

@@ -66,7 +66,7 @@ def test_moments_are_those_of_matrices(make, weighted):
         scale = theirs.traces.max()
         np.testing.assert_allclose(ours.products(V), theirs.products(V), atol=1e-10 * scale)
         np.testing.assert_allclose(ours.matrices, theirs.matrices, atol=1e-11 * scale)
-        by_column = [m._group_sums().lost(V, V.T, m.mean) for m in (moments, expected)]
+        by_column = [m.group_sums().lost(V, V.T, m.mean) for m in (moments, expected)]
         np.testing.assert_allclose(*by_column, rtol=1e-9, atol=1e-9 * scale)
         axes = ours.frame.axes
         np.testing.assert_allclose(axes.T @ axes, np.eye(axes.shape[1]), atol=1e-12)
@@ -98,10 +98,10 @@ def test_renamed_divided_and_copied():
     X, groups = wide((6, 5, 4))
     moments, expected = GroupMoments.from_data(X, groups), dense(X, groups)
     names = {"g2": "g1"}
-    assert_same(moments._renamed(names), expected._renamed(names), rtol=1e-10)
+    assert_same(moments.renamed(names), expected.renamed(names), rtol=1e-10)
     scale = np.sqrt(np.add(*expected.variances()))
     np.testing.assert_allclose(np.sqrt(np.add(*moments.variances())), scale, rtol=1e-10)
-    assert_same(moments._divided(scale), expected._divided(scale), rtol=1e-9)
+    assert_same(moments.divided(scale), expected.divided(scale), rtol=1e-9)
     for twin in (copy.copy(moments), copy.deepcopy(moments), pickle.loads(pickle.dumps(moments))):
         assert_same(twin, expected, rtol=1e-10)
         twin.update(X[:3], groups[:3])

@@ -29,9 +29,7 @@ def test_each_pair_is_what_its_rows_give(weighted_rows, target):
     assert moments.n_folds == 3
     assert_same(moments, GroupMoments.from_data(X, g, w), rtol=1e-10)
     for fold in range(3):
-        for part, rows in zip(
-            moments._split(fold), (numbers != fold, numbers == fold), strict=True
-        ):
+        for part, rows in zip(moments.split(fold), (numbers != fold, numbers == fold), strict=True):
             own = None if y is None else y[rows]
             expected = GroupMoments.from_data(X[rows], g[rows], w[rows], own)
             assert_same(part, expected, rtol=1e-9)
@@ -51,9 +49,9 @@ def test_folds_do_not_depend_on_blocks(weighted_rows):
         in_blocks.update(X[rows], g[rows], w[rows], folds=4, fold_seed=3)
     other = GroupMoments.from_data(X, g, w, folds=4, fold_seed=4)
     for fold in range(4):
-        for ours, theirs in zip(in_blocks._split(fold), whole._split(fold), strict=True):
+        for ours, theirs in zip(in_blocks.split(fold), whole.split(fold), strict=True):
             assert_same(ours, theirs, rtol=1e-9)
-    assert not np.allclose(other._split(0)[1].weights, whole._split(0)[1].weights)
+    assert not np.allclose(other.split(0)[1].weights, whole.split(0)[1].weights)
 
 
 @pytest.mark.parametrize("n_folds", [2, 3, 10])

@@ -443,7 +443,7 @@ def test_pickled_moments_hold_triangles():
     assert len(content) < 6 * 8 * 60 * 61 / 2 * 1.1
     again = pickle.loads(content)
     assert_same(again, moments)
-    for ours, theirs in zip(again._split(0), moments._split(0), strict=True):
+    for ours, theirs in zip(again.split(0), moments.split(0), strict=True):
         assert_same(ours, theirs)
 
 
@@ -469,5 +469,5 @@ def test_groups_come_apart():
     assert list(parts) == [0, 1, 2]
     assert_same(parts[1], GroupMoments.from_data(X[groups == 1], groups[groups == 1]), rtol=1e-10)
     again = GroupMoments().merge(*parts.values())
-    for ours, theirs in zip(again._split(1), moments._split(1), strict=True):
+    for ours, theirs in zip(again.split(1), moments.split(1), strict=True):
         assert_same(ours, theirs)

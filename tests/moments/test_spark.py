@@ -126,8 +126,8 @@ def test_folds_do_not_depend_on_the_number_of_tasks(frame, monkeypatch):
     for n_slots in (1, 2, 7):
         monkeypatch.setattr(spark_module, "_task_slots", lambda _, n=n_slots: n)
         moments = GroupMoments.from_spark(frame.drop("id", "w"), "sex", folds=3)
-        counts.append([moments._split(fold)[1].counts.tolist() for fold in range(3)])
-        means = [moments._split(fold)[1].means for fold in range(3)]
+        counts.append([moments.split(fold)[1].counts.tolist() for fold in range(3)])
+        means = [moments.split(fold)[1].means for fold in range(3)]
         if n_slots == 1:
             expected = means
         np.testing.assert_allclose(means, expected, rtol=1e-10)

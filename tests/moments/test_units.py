@@ -21,8 +21,8 @@ def visits(seed=0):
 def folds(moments):
     """The rows and the mean of every fold, as figures that can be compared."""
     return [
-        (size[0].tolist(), moments._split(fold)[1].mean.round(9).tolist())
-        for fold, size in moments._folds().items()
+        (size[0].tolist(), moments.split(fold)[1].mean.round(9).tolist())
+        for fold, size in moments.fold_sizes().items()
     ]
 
 
@@ -31,8 +31,8 @@ def test_the_rows_of_a_unit_are_in_one_fold():
     rows = np.column_stack([X, np.eye(60)[person]])
     moments = GroupMoments.from_data(rows, groups, units=person, folds=5)
     seen = np.zeros(60)
-    for fold in moments._folds():
-        left_out = moments._split(fold)[1]
+    for fold in moments.fold_sizes():
+        left_out = moments.split(fold)[1]
         seen += (left_out.weights @ left_out.means[:, 4:]) > 1e-9
     np.testing.assert_array_equal(seen, np.bincount(person, minlength=60) > 0)
 
@@ -74,7 +74,7 @@ def test_units_are_counted_by_group():
     moments = GroupMoments.from_data(X, groups, units=person)
     expected = [len(set(person[groups == g])) for g in ("a", "b")]
     assert moments.n_units.tolist() == expected
-    renamed = moments._renamed({"a": "b"})
+    renamed = moments.renamed({"a": "b"})
     assert renamed.n_units.tolist() == [len(set(person))]
     weights = (person != person[groups == "a"][0]).astype(float)
     weighted = GroupMoments.from_data(X, groups, weights, units=person)

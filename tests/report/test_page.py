@@ -15,6 +15,7 @@ pytest.importorskip("vl_convert", reason="the report needs the cli extra")
 pytest.importorskip("jinja2")
 import fairpca
 from fairpca.report import Origin, model_card, render
+from fairpca.report.rendering import environment
 
 ATTACK = "</script><script>document.title='pwned'</script>"
 HOSTILE = [
@@ -373,3 +374,92 @@ def test_whether_it_is_a_few_unusual_people_is_answered(median_gap, answer):
     robust = old.baseline.robust._replace(median_gap=median_gap)
     old = replace(old, baseline=replace(old.baseline, robust=robust))
     assert f"<p>{answer}: by the median" in render(made_audit((old, young)))
+
+
+def section_of(page, name):
+    return re.search(f'id="section-{name}">(.*?)</section>', page, re.DOTALL)[1]
+
+
+def data_of(page, name):
+    return json.loads(re.search(f'id="{name}">(.*?)</script>', page)[1])
+
+
+def test_contents_lead_to_every_section_and_can_be_skipped():
+    page = render(CASES["remedy"], ORIGIN)
+    contents = re.search(r"<nav.*?</nav>", page, re.DOTALL)[0]
+    links = re.findall(r'href="#(section-\w+)">(.*?)</a>', contents)
+    assert [name for name, _ in links] == re.findall(r'<section class="panel" id="(.*?)"', page)
+    for i, (name, title) in enumerate(links, 1):
+        assert f"<h2>{i}. {title}</h2>" in page[page.index(f'id="{name}"') :]
+    assert page.index('href="#main"') < page.index('id="main"') < page.index("<h1")
+
+
+def test_the_record_says_whom_it_is_about_and_who_asked():
+    origin = replace(ORIGIN, population="<adults>", period="2024", auditor="An Office")
+    record = section_of(render(CASES["remedy"], origin), "annex")
+    for said in ("Population</dt><dd>&lt;adults&gt;", "Period</dt><dd>2024", "Auditor</dt>"):
+        assert said in record
+    assert "Population" not in section_of(render(CASES["remedy"], ORIGIN), "annex")
+
+
+def test_steps_stand_at_their_true_distance():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["few", "many"], [150, 450])
+    spreads = {"few": [1, 1, 2.5, 2, 0.5], "many": [3, 2.5, 1, 1, 0.5]}
+    X = rng.normal(size=(600, 5)) * np.array([spreads[group] for group in groups])
+    made = fairpca.audit(fairpca.FairPCACV(2), X, groups, n_points=9, ranks=[2])
+    path = data_of(render(made, ORIGIN), "path")
+    closed = [step["closed"] for step in path["steps"]]
+    assert closed == sorted(closed)
+    assert closed[0] == 0
+    assert closed[-1] <= 1 + 1e-9
+    fair = fairpca.FairPCACV(2).fit(X, sensitive_features=groups)
+    before, after = (abs(np.ptp(e)) for e in (fair.pca_group_errors_, fair.group_errors_))
+    assert closed[path["start"]] == pytest.approx(1 - after / before, abs=1e-6)
+    n = len(made.path.disparity)
+    others = [own for i, own in enumerate(closed) if i != path["start"]]
+    expected = (1 - made.path.disparity / made.path.disparity[0])[: len(others)]
+    assert n >= len(others) >= 5
+    assert others == pytest.approx(expected.tolist())
+
+
+def test_no_line_joins_the_gaps_of_two_groups():
+    audit = CASES["remedy"]
+    labels = [group.label for group in audit.groups]
+    ranks = audit.ranks._replace(group=[labels[0], labels[1], labels[0]])
+    runs = {}
+    for mark in data_of(render(replace(audit, ranks=ranks)), "charts")["ranks"]["marks"]:
+        runs.setdefault(mark["run"], set()).add(mark["group"])
+    assert len(runs) == 3
+    assert all(len(names) == 1 for names in runs.values())
+    same = data_of(render(audit), "charts")["ranks"]["marks"]
+    assert len({mark["run"] for mark in same}) == 1
+
+
+def test_seven_groups_have_a_colour_and_the_others_share_one():
+    gap = (0.2, 0.1, 0.3), (-0.1, -0.2, 0.0)
+    many = [made_group(f"ward {i}", 100, (0.5 - i / 20, 0.1, 0.9), gap[1]) for i in range(12)]
+    audit = made_audit(many)
+    page = render(audit)
+    hues = re.findall(r"mark g(\d)", re.search(r'id="groups">(.*?)</table>', page, re.DOTALL)[1])
+    assert hues == [*"0123456", *["7"] * 5]
+    legend = environment().get_template("macros.html").module.legend
+    assert "the other 5 groups" in legend(group_rows(audit))
+    assert "the other" not in legend(group_rows(CASES["remedy"]))
+
+
+@pytest.mark.slow
+def test_a_table_that_is_cut_off_says_so(visit):
+    page = visit(render(CASES["remedy"], ORIGIN), 390)
+    wider = (
+        "(all) => all.map((one) => [one.scrollWidth > one.clientWidth + 1, one.matches('.over')])"
+    )
+    found = page.locator(".scroll").evaluate_all(wider)
+    assert all(cut_off == said for cut_off, said in found)
+    assert any(cut_off for cut_off, _ in found)
+
+
+def test_no_code_is_made_from_strings():
+    policy = re.search(r'Content-Security-Policy" content="(.*?)"', render(CASES["remedy"]))[1]
+    assert "unsafe-eval" not in policy
+    assert "default-src 'none'" in policy

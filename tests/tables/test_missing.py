@@ -130,6 +130,6 @@ def test_folds_count_the_rows_that_stay(tmp_path):
     expected = GroupMoments.from_data(X[~gone], g[~gone], folds=4)
     found = moments_of(tmp_path / "d.csv", sensitive_features="g", folds=4, missing="drop")
     for fold in range(4):
-        for mine, theirs in zip(found._split(fold), expected._split(fold), strict=True):
+        for mine, theirs in zip(found.split(fold), expected.split(fold), strict=True):
             np.testing.assert_array_equal(mine.counts, theirs.counts)
             np.testing.assert_allclose(mine.means, theirs.means, rtol=1e-10)

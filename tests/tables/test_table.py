@@ -127,7 +127,7 @@ def test_folds_depend_on_rows_not_on_the_names_and_formats_of_files(data, tmp_pa
         return means(moments_of(paths, sensitive_features="sex", folds=4))
 
     def means(moments):
-        return [moments._split(fold)[1].means.tolist() for fold in range(moments.n_folds)]
+        return [moments.split(fold)[1].means.tolist() for fold in range(moments.n_folds)]
 
     X, sex = data
     table, paths = as_table(X, sex), {}

@@ -112,17 +112,17 @@ class RebuiltSums:
 
     def of_fold(self, number: int) -> OfSums:
         """The errors of the groups in a fold, and their distances from the mean."""
-        fold = list(self.values._folds())[number]
-        _, left_out = self._residuals._split(fold)
-        return OfSums(_squares_about(left_out._group_sums(), 0.0).sum(axis=1), self.values.mean)
+        fold = list(self.values.fold_sizes())[number]
+        _, left_out = self._residuals.split(fold)
+        return OfSums(_squares_about(left_out.group_sums(), 0.0).sum(axis=1), self.values.mean)
 
     def column_errors(self) -> Array:
         """The mean squared error of each group on each column, (k, d)."""
-        return _mean_squares(self._residuals._group_sums(), 0.0)
+        return _mean_squares(self._residuals.group_sums(), 0.0)
 
     def column_variances(self) -> Array:
         """The mean squared distance of each group from the mean on each column, (k, d)."""
-        return _mean_squares(self.values._group_sums(), self.values.mean)
+        return _mean_squares(self.values.group_sums(), self.values.mean)
 
     def moments_of_scores(self) -> GroupMoments:
         """The moments of the scores."""

@@ -141,7 +141,7 @@ def _summed(
 
 def _by_moments(moments: GroupMoments, pair: Pair, maps: list[LinearMap]) -> Array:
     """The same sums, of shape (n_choices + 2, k), where moments are all that is known."""
-    sums = pair.judge._group_sums()
+    sums = pair.judge.group_sums()
     each = [own.group_errors(moments.completed(sums, own.mean)) for own in maps]
     return np.array([*(errors for errors, _ in each), each[0][1], sums.weights])
 

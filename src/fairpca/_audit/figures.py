@@ -23,7 +23,7 @@ from fairpca._cv.held_out import BASELINE, Figure, HeldOut, Totals
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_columns import FairColumns
 from fairpca._estimators.fair_pca import FairPCA
-from fairpca._estimators.fair_pca_cv import FairPCACV
+from fairpca._estimators.fair_pca_cv import FairPCACV, stop_of
 from fairpca._linear_map import LinearMap
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._progress import Progress
@@ -331,11 +331,12 @@ def _budgets(fair: FairPCA) -> list[record.Budget]:
     errors = np.array([fair.pca_group_errors_, fair.group_errors_])
     disparity = abs(fair.disparity_)
     if isinstance(fair, FairPCACV):
-        curve = fair._stop.curve
-        ends = [BASELINE, fair._stop.chosen]
+        stop = stop_of(fair)
+        curve = stop.curve
+        ends = [BASELINE, stop.chosen]
         overall = curve.held_out.totals.overall[ends]
         errors = curve.held_out.totals.group_errors[ends]
-        disparity = float(curve.disparity[fair._stop.chosen])
+        disparity = float(curve.disparity[stop.chosen])
     compared = [label not in fair.small_groups_ for label in fair.groups_.tolist()]
     above = [_increase(*pair) for pair in errors[:, compared].T.tolist()]
     reached = {
@@ -359,6 +360,6 @@ def _increase(old: float, new: float) -> float:
 def column_errors(own: LinearMap, moments: GroupMoments) -> Array:
     """The error of each group on each column, ``diag((I - ED)' C_g (I - ED))``, (k, d)."""
     inner = own.in_units()
-    sums = moments._group_sums().divided(own.units)
+    sums = moments.group_sums().divided(own.units)
     lost, _ = sums.lost(inner.encode, inner.decode, inner.mean)
     return np.asarray(np.maximum(lost, 0.0) / sums.weights[:, None])

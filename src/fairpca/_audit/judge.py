@@ -200,7 +200,7 @@ def audit(
         n_components=rank,
         standardized=fair.standardize,
         weighted=sample_weight is not None or bool((moments.weights != moments.counts).any()),
-        n_folds=len(moments._folds()),
+        n_folds=len(moments.fold_sizes()),
         reference=reference,
         thresholds=thresholds,
         random_state=random_state,

@@ -59,15 +59,15 @@ class Folds:
     )
 
     def __init__(self, moments: GroupMoments, feature_names: Sequence[str] | None) -> None:
-        self.moments = moments._about_one_origin()
+        self.moments = moments.about_one_origin()
         self.labels = moments.groups.tolist()
         self.feature_names = list(feature_names or (f"x{j}" for j in range(moments.n_features)))
         self.group_columns: list[str] = []
         self.left_out: list[LeftOut] = []
 
     def __iter__(self) -> Iterator[Pair]:
-        for fold in self.moments._folds():
-            fit_to, judge = self.moments._split(fold)
+        for fold in self.moments.fold_sizes():
+            fit_to, judge = self.moments.split(fold)
             yield Pair(fit_to, judge, np.arange(0), None)
 
 
@@ -160,8 +160,8 @@ class People(Folds):
         if self._own_spaces:
             yield from self._own_spaces
             return
-        for fold, rows in zip(self.moments._folds(), self.rows_of_folds, strict=True):
-            fit_to, judge = self.moments._split(fold)
+        for fold, rows in zip(self.moments.fold_sizes(), self.rows_of_folds, strict=True):
+            fit_to, judge = self.moments.split(fold)
             yield Pair(fit_to, judge, rows, safe_indexing(self.values, rows))
 
     def moments_of(
@@ -227,7 +227,7 @@ class People(Folds):
         inside = np.full(len(self.codes), NEVER)
         inside[rows] = 0
         values, _ = self._entering(before, np.flatnonzero(inside == NEVER))
-        fit_to, judge = self.moments_of(values, inside)._split(0)
+        fit_to, judge = self.moments_of(values, inside).split(0)
         return Pair(fit_to, judge, rows, safe_indexing(values, rows))
 
     def _entering(self, before: Pipeline, fitted_to: Codes) -> tuple[Any, list[str] | None]:
@@ -265,7 +265,7 @@ def folds_of_stream(opened: Input, rule: FoldRule, fitted: FittedMap | None = No
     _refuse_forgotten(opened.sensitive_features)
     if fitted is None:
         return folds_of(GroupMoments().add(opened, rule), opened)
-    moments = fitted.moments(opened, "audit_model", rule)._divided(fitted.map.units)
+    moments = fitted.moments(opened, "audit_model", rule).divided(fitted.map.units)
     return folds_of(moments, opened)
 
 

@@ -214,8 +214,8 @@ class _Context:
         moments = people.moments_of(X, people.fold_of_rows, may_miss=True)
         errors = np.full(len(X), np.nan)
         distances = np.full(len(X), np.nan)
-        for fold in moments._folds():
-            fit_to, _ = moments._split(fold)
+        for fold in moments.fold_sizes():
+            fit_to, _ = moments.split(fold)
             rows = np.flatnonzero(people.fold_of_rows == fold)
             own = self.usual(fit_to)
             if moments.observed is None:

@@ -21,10 +21,10 @@ from fairpca._audit.people import Folds, People
 from fairpca._blas import single_threaded_blas
 from fairpca._cv.leave_out import fold_of
 from fairpca._cv.path import path_of
-from fairpca._estimators.base import FairProjection
+from fairpca._estimators.base import FairProjection, problem_of, settled_groups
 from fairpca._estimators.fair_columns import FairColumns
 from fairpca._estimators.fair_pca import FairPCA
-from fairpca._estimators.fair_pca_cv import FairPCACV
+from fairpca._estimators.fair_pca_cv import FairPCACV, stop_of
 from fairpca._input.rows import dense
 from fairpca._linear_map import LinearMap, columns_map, map_of, with_signs
 from fairpca._moments.group_moments import GroupMoments
@@ -198,20 +198,21 @@ class _AtStops:
 
     def __init__(self, fair: FairPCACV, moments: GroupMoments) -> None:
         self._fair = fair
-        self._settled = fair._settle(moments)
+        self._settled = settled_groups(fair, moments)
         operand = self._settled.measured(fair.relative_errors)
         pca = solve(PLAIN_PCA, operand, fair.n_components_, fair.tol)
-        problem = replace(fair._problem(), max_group_increase=inf)
+        problem = replace(problem_of(fair), max_group_increase=inf)
         self._path = path_of(problem, pca, operand, fair.tol)
-        self._together = fair._stop.stop
-        self._chosen = fair._stop.curve.stops[fair._stop.of_folds].tolist()
+        stop = stop_of(fair)
+        self._together = stop.stop
+        self._chosen = stop.curve.stops[stop.of_folds].tolist()
         self._path.prepare(sorted({*self._chosen, self._together}))
 
     def bases(self, fold: int, fit_to: GroupMoments) -> list[Array]:
         """The components at both stops, as columns, for the rows outside a fold."""
         fair = self._fair
         (settled,) = self._settled.with_repeats([fit_to]).repeats
-        sums = settled._group_sums()
+        sums = settled.group_sums()
         operand = fold_of(sums, sums, self._settled.compared, fair.standardize).operand
         if fair.relative_errors:
             operand = operand.relative()
@@ -223,7 +224,7 @@ class _AtStops:
 
 def fit_pca(moments: GroupMoments, rank: int, standardize: bool = False) -> LinearMap:
     """Plain PCA of all rows, with fewer components if there are too few rows."""
-    sums = moments._group_sums()
+    sums = moments.group_sums()
     if not sums.rows.all():
         sums = sums.take(np.flatnonzero(sums.rows).tolist())
     mean = sums.mean
@@ -249,7 +250,7 @@ def fit_quietly(estimator: Judged, moments: GroupMoments, **options: Any) -> Any
     labels = moments.groups.tolist()
     largest = labels[int(moments.counts.argmax())]
     empty = np.flatnonzero(moments.counts == 0)
-    moments = moments._renamed({labels[g]: largest for g in empty})
+    moments = moments.renamed({labels[g]: largest for g in empty})
     with quietly():
         return _with_known(estimator, **options).fit(moments)
 

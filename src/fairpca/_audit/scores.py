@@ -76,7 +76,7 @@ def _apart(setup: Setup, own: LinearMap | Rebuilt | RebuiltSums) -> dict[str, fl
         encode = np.eye(moments.n_features)
     else:
         encode = own.encode
-    by_group = [part for _, part in moments._keep().by_group()]
+    by_group = [part for _, part in moments.keep().by_group()]
     apart = []
     for members in moments.partitions:
         parts = [by_group[g] for g in np.flatnonzero(members & setup.judged)]

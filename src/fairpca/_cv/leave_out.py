@@ -17,7 +17,6 @@ import numpy as np
 
 from fairpca._blas import WORK_WORTH_A_THREAD, blas_threads
 from fairpca._moments.any_sums import AnySums, combined
-from fairpca._moments.few_rows import FewRows
 from fairpca._moments.group_moments import GroupMoments
 from fairpca._moments.operand import KEPT_BYTES, Operand
 from fairpca._moments.pair_sums import PairSums
@@ -59,11 +58,11 @@ class LeaveOut:
             raise ValueError("these moments have no folds; pass folds=10 when you make them.")
         self._standardize = settled.scale is not None
         self._compared = settled.compared
-        repeats = [cells._keep(folds=True), *settled.repeats]
+        repeats = [cells.keep(folds=True), *settled.repeats]
         if not self._standardize:  # the scales, and so the angles between rows, differ by fold
-            repeats = [moments._in_row_space() for moments in repeats]
+            repeats = [moments.in_row_space() for moments in repeats]
         self._repeats = repeats
-        of_repeats = [moments._folds() for moments in self._repeats]
+        of_repeats = [moments.fold_sizes() for moments in self._repeats]
         sizes = [size for folds in of_repeats for size in folds.values()]
         n_folds = len(sizes)
         if n_folds < 2:
@@ -92,7 +91,7 @@ class LeaveOut:
         """Bytes of the matrices of a fold, or of its rows."""
         moments = self._repeats[0]
         n_rows = len(moments.groups) * moments.n_features
-        if self._standardize and isinstance(moments._sums, FewRows):
+        if self._standardize and moments.holds_rows:
             n_rows = int(moments.counts.sum())
         return 16 * n_rows * moments.n_features
 
@@ -125,10 +124,7 @@ class LeaveOut:
 
 def training_and_left_out(moments: GroupMoments) -> Iterator[tuple[AnySums, AnySums]]:
     """For each fold, the sums by group of all other rows, and those of its own rows."""
-    total = moments._sums
-    origin = (total.weights @ total.shifts + total.sums.sum(axis=0)) / total.weights.sum()
-    # Sums about one origin add up without being moved.
-    never, *folds = (part.moved(origin) for part in moments._sums_by_fold())
+    never, *folds = moments.about_one_origin().sums_by_fold()
     yield from zip(_sums_without_each(folds, never), folds, strict=True)
 
 

@@ -62,7 +62,9 @@ def warn_of_result(
 
 def _warn_of_gap(solution: Solution, measured: Operand, D: float, tol: float) -> None:
     """Warn that parity is out of reach, or that the projection is not proven to be the best."""
-    r, gap, k = solution.basis.shape[1], solution.gap, len(measured.shares)
+    r = solution.basis.shape[1]
+    gap = solution.gap
+    k = len(measured.shares)
     onto = f"onto {r} component{'s' if r > 1 else ''}"
     allowed, scale = largest_gap(solution, measured, tol)
     if solution.status is Status.INFEASIBLE:
@@ -71,7 +73,8 @@ def _warn_of_gap(solution: Solution, measured: Operand, D: float, tol: float) ->
             f"least {'possible' if gap <= allowed else 'found'}, {D:.6g}. Pass more components.",
             ParityInfeasibleWarning,
         )
-    R, rounding = float(measured.shares @ solution.errors), arithmetic_noise(measured.n_features)
+    R = float(measured.shares @ solution.errors)
+    rounding = arithmetic_noise(measured.n_features)
     if measured.products_only and k == 2:
         if gap > _GAP_WORTH_A_WARNING * R + rounding * float(measured.traces.max()):
             warn(
@@ -111,7 +114,8 @@ def _warn_of_pca(problem: FairProblem, solution: Solution, measured: Operand) ->
     """Warn that PCA itself has not converged well enough to compare with."""
     errors = solution.pca.errors
     R = float(measured.shares @ errors)
-    unknown, budget = R - solution.pca.bound, R * problem.max_error_increase
+    unknown = R - solution.pca.bound
+    budget = R * problem.max_error_increase
     apart = float(errors[solution.harmed] - errors[solution.privileged])
     negligible = parity_tolerance(measured.traces, measured.traces)
     if unknown <= max(_GAP_WORTH_A_WARNING * min(budget, apart), negligible):
@@ -182,11 +186,14 @@ def _who_pays(
     labels: Sequence[Any], before: Array, changes: Array, negligible: float | Array
 ) -> str:
     """The groups whose error rises, and by how much, the largest rise first."""
-    risen, known = changes > negligible, before > negligible
-    order, named = [g for g in np.argsort(-changes).tolist() if risen[g]], []
+    risen = changes > negligible
+    known = before > negligible
+    order = [g for g in np.argsort(-changes).tolist() if risen[g]]
+    named = []
     for g in order[:3]:
         share = f" by {_percent(changes[g] / before[g])}" if known[g] else ""
-        start, end = max(before[g], 0.0), before[g] + changes[g]
+        start = max(before[g], 0.0)
+        end = before[g] + changes[g]
         named.append(f"{labels[g]!r}{share} (from {start:.4g} to {end:.4g})")
     more = f" and {len(order) - 3} more" if len(order) > 3 else ""
     return f"the error rises for {', '.join(named)}{more}"
@@ -208,8 +215,10 @@ def _cheaper(problem: FairProblem) -> str:
 
 def _warn_of_few_rows(solution: Solution, settled: SettledGroups, measured: Operand) -> None:
     """Warn that other groups pay for the sake of a group of few rows."""
-    harmed, counts = solution.harmed, settled.moments.counts
-    before, few = solution.pca.errors, counts < _FEW_ROWS
+    harmed = solution.harmed
+    counts = settled.moments.counts
+    before = solution.pca.errors
+    few = counts < _FEW_ROWS
     if not few[harmed]:
         return
     least = max(_LITTLE * float(measured.traces.max()), TINY)
@@ -218,7 +227,8 @@ def _warn_of_few_rows(solution: Solution, settled: SettledGroups, measured: Oper
     paid = float(changes[~few | nobody_larger].max(initial=0.0))
     if changes[harmed] >= 0 or paid <= _PAID:
         return
-    n, compared = counts[harmed], settled.compared
+    n = counts[harmed]
+    compared = settled.compared
     step = "Collect more rows of it before you rely on the result."
     if (compared & ~few).sum() > 1:
         merged = "'merge' or " if counts[compared & few].sum() >= _FEW_ROWS else ""
@@ -276,7 +286,8 @@ def warn_of_target(r2: float, plain_r2: float) -> None:
 def warn_of_data(moments: Moments) -> None:
     """Warn that some of the data are lost in the rounding of float64."""
     about_means, of_means = moments.variances()
-    within, between = float(about_means.sum()), float(of_means.sum())
+    within = float(about_means.sum())
+    between = float(of_means.sum())
     if NEGLIGIBLE * between > within > 0:  # errors keep six digits
         warn(
             f"the groups' means are so far apart (mean square {between:.3g}) that the spread of "

@@ -472,8 +472,10 @@ class FairProjection(Projection, GroupEstimator[Solution]):
     def _solve(self, settled: SettledGroups) -> Solution:
         """Decide on the rank, and solve."""
         operand = settled.measured(self.relative_errors)
-        n, d = settled.moments.n_rows, operand.n_features
-        limit, wanted = min(n, d), self.n_components
+        n = settled.moments.n_rows
+        d = operand.n_features
+        limit = min(n, d)
+        wanted = self.n_components
         if operand.products_only and not isinstance(wanted, Integral):
             raise ValueError(
                 f"n_components={wanted} would need all eigenvalues of matrices with {d} rows; with "
@@ -496,9 +498,12 @@ class FairProjection(Projection, GroupEstimator[Solution]):
 
     def _set_result(self, settled: SettledGroups, result: Solution) -> None:
         """Set components, variances and the figures of the groups."""
-        operand, measured = settled.operand, settled.measured(self.relative_errors)
-        n, labels = settled.moments.n_rows, settled.moments.groups.tolist()
-        total, unbiased = float(operand.shares @ operand.traces), n / max(n - 1, 1)
+        operand = settled.operand
+        measured = settled.measured(self.relative_errors)
+        n = settled.moments.n_rows
+        labels = settled.moments.groups.tolist()
+        total = float(operand.shares @ operand.traces)
+        unbiased = n / max(n - 1, 1)
         self.components_, variances = self._components(settled, result)
         r, d = self.components_.shape
         rest = max(total - float(variances.sum()), 0.0)
@@ -539,3 +544,23 @@ class FairProjection(Projection, GroupEstimator[Solution]):
     def _warn(self, settled: SettledGroups, result: Solution) -> None:
         measured = settled.measured(self.relative_errors)
         warn_of_result(self._problem(), result, settled, measured, self.tol)
+
+
+def settled_groups(
+    estimator: GroupEstimator[Any],
+    X: Any,
+    sensitive_features: Any = None,
+    sample_weight: Any = None,
+    units: Any = None,
+) -> SettledGroups:
+    """The groups of these rows, or of moments, as a fit of the estimator would compare them."""
+    estimator._validate_params()
+    if isinstance(X, GroupMoments):
+        return estimator._settle(X)
+    given = estimator._opened(X, sensitive_features, sample_weight, None, units)
+    return estimator._learn(estimator._rows_of("fit", given))[1]
+
+
+def problem_of(estimator: FairProjection) -> Any:
+    """What a projection solves for."""
+    return estimator._problem()

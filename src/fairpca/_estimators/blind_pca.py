@@ -36,7 +36,8 @@ class TargetedProjection(AnyGroups, FairProjection, Targeted[Solution]):
         self, operand: Operand, complement: Complement, rank: int, covariances: str = ""
     ) -> int:
         """The rank, or an error if hiding leaves fewer directions; ``covariances`` is advice."""
-        d, left = operand.n_features, complement.n_features
+        d = operand.n_features
+        left = complement.n_features
         if self.n_components is None and left:
             return min(rank, left)
         if rank <= left:
@@ -216,7 +217,8 @@ class BlindPCA(TargetedProjection, BlindRecord):
             large = f"matrices with {moments.n_features} rows"
             raise ValueError(f"hiding covariances would need {large}; pass {less}.")
         refuse_large_matrices(len(moments.groups), moments.n_features, otherwise=f"pass {less}")
-        complement, take = Complement(hidden), self.hide_covariances
+        complement = Complement(hidden)
+        take = self.hide_covariances
         if self.keep_covariances is not None:
             least = rank if self.n_components is not None else 1
             keep = max(least, int(self.keep_covariances * len(hidden)))
@@ -224,7 +226,8 @@ class BlindPCA(TargetedProjection, BlindRecord):
         S = np.array([complement.square(S_g) for S_g in moments.second_moments("group")])
         K = np.zeros(S.shape[1:])
         for stratum in strata:
-            own, shares = S[stratum.members], stratum.shares
+            own = S[stratum.members]
+            shares = stratum.shares
             apart = own - np.average(own, 0, shares)
             K += np.tensordot(shares, apart @ apart, axes=1)
         directions = np.linalg.eigh(K)[1][:, ::-1]

@@ -106,7 +106,8 @@ class FairColumns(
 
     def _solve(self, settled: SettledGroups) -> _Choices:
         operand = settled.measured(self.relative_errors)
-        r, d = self.n_columns, operand.n_features
+        r = self.n_columns
+        d = operand.n_features
         if r > d:
             raise ValueError(f"n_columns={r} of {d} columns: pass an integer from 1 to {d}.")
         fair, usual = ColumnSearch(operand).best(r, try_all=comb(d, r) <= self.max_subsets)
@@ -116,12 +117,16 @@ class FairColumns(
         fair, usual, self.lower_bound_ = result
         self.columns_, self.group_errors_, B = fair
         self.baseline_columns_, self.baseline_group_errors_, usual_B = usual
-        scale, compared, known = self.scale_, settled.compared, settled.moments
+        scale = self.scale_
+        compared = settled.compared
+        known = settled.moments
         self.rebuild_map_ = B * scale / scale[np.sort(self.columns_), None]
         self.baseline_rebuild_map_ = usual_B * scale / scale[np.sort(self.baseline_columns_), None]
-        shares, errors = settled.measured(self.relative_errors).shares, self.group_errors_[compared]
+        shares = settled.measured(self.relative_errors).shares
+        errors = self.group_errors_[compared]
         self.reconstruction_error_ = float(shares @ self.group_errors_)
-        self.disparity_, largest = float(np.ptp(errors)), float(errors.max())
+        self.disparity_ = float(np.ptp(errors))
+        largest = float(errors.max())
         order = self.baseline_group_errors_[compared].argsort(kind="stable")
         self.privileged_group_, *_, self.harmed_group_ = known.groups[compared][order].tolist()
         proven = comb(len(scale), self.n_columns) <= self.max_subsets
@@ -138,7 +143,7 @@ class FairColumns(
         if is_stream(X):
             return map_stream(fitted, X)
         if self.missing == "available":
-            rows = fitted._validate(without_named(X, fitted._named), may_miss=True)
+            rows = fitted._validate(X, may_miss=True)
             return rows[:, fitted._get_support_mask()]
         return SelectorMixin.transform(fitted, without_named(X, fitted._named))
 

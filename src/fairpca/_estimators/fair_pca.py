@@ -267,7 +267,8 @@ class FairPCA(AvailableCases, SeveralAttributes, AnyGroups, OrderedProjection, F
             check_two_groups(labels, "FairPCA(solver='golden')")
 
     def _problem(self) -> FairProblem:
-        overall, by_group = self.max_error_increase, self.max_group_increase
+        overall = self.max_error_increase
+        by_group = self.max_group_increase
         return FairProblem(
             constraint=self.constraint,
             max_disparity=self.max_disparity,

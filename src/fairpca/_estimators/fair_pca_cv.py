@@ -128,7 +128,8 @@ class FairPCACV(FairPCA, FairPCACVRecord):
 
     def _check_groups(self, settled: SettledGroups) -> None:
         """Refuse moments without folds or with other folds, and groups too small for them."""
-        cv, n_folds = self.cv, 0 if settled.cells is None else settled.cells.n_folds
+        cv = self.cv
+        n_folds = 0 if settled.cells is None else settled.cells.n_folds
         if not n_folds:
             raise ValueError(
                 f"cv={cv} needs the moments of folds, and these have none; make them with folds, "
@@ -195,8 +196,17 @@ class FairPCACV(FairPCA, FairPCACVRecord):
 
     def _warn(self, settled: SettledGroups, result: Solution) -> None:
         super()._warn(settled, result)
-        curve, chosen, compared = self._stop.curve, self._stop.chosen, settled.compared
+        curve = self._stop.curve
+        chosen = self._stop.chosen
+        compared = settled.compared
         totals = curve.held_out.totals
-        changes, errors = totals.changes[chosen, compared], totals.group_errors[BASELINE, compared]
-        labels, D = self.groups_[compared].tolist(), float(curve.disparity[chosen])
+        changes = totals.changes[chosen, compared]
+        errors = totals.group_errors[BASELINE, compared]
+        labels = self.groups_[compared].tolist()
+        D = float(curve.disparity[chosen])
         warn_of_held_out(self._problem(), labels, changes, errors, D)
+
+
+def stop_of(fair: FairPCACV) -> Stop:
+    """How the stop of a fit was chosen."""
+    return fair._stop

@@ -175,7 +175,8 @@ class FairPLS(TargetedProjection, PLSRecord):
                 "GroupMoments.from_data for classes, or name the columns of numbers, "
                 "fit(moments, y=-1)."
             )
-        target, raw = target_of(settled.cells), settled.operand
+        target = target_of(settled.cells)
+        raw = settled.operand
         notion = self.notion or "demographic_parity"
         differences = mean_differences(strata_of(settled, notion, self.pos_label))
         variance = float(raw.shares @ raw.traces)
@@ -212,7 +213,8 @@ def _with_targets_last(
 ) -> GroupMoments:
     """The moments with the columns of the target moved to the end."""
     named = [target] if isinstance(target, (str, int)) else list(target)
-    names, d = moments.feature_names or [], moments.n_features
+    names = moments.feature_names or []
+    d = moments.n_features
     known: dict[str | int, int] = {name: j for j, name in enumerate(names)}
     known |= {j: j % d for j in range(-d, d)}
     unknown = [column for column in named if column not in known]

@@ -9,7 +9,7 @@ import numpy as np
 from fairpca._estimators.base import AnyGroups, GroupEstimator, Targeted
 from fairpca._estimators.fitted import EraserRecord
 from fairpca._input.rows import refusing_overflow
-from fairpca._input.stream import is_stream, map_stream, without_named
+from fairpca._input.stream import is_stream, map_stream
 from fairpca._moments.group_differences import Notion, mean_differences, spanned, strata_of
 from fairpca._moments.small_groups import SettledGroups
 from fairpca._moments.tolerances import EPS, TINY
@@ -93,12 +93,14 @@ class GroupEraser(OneToOneFeatureMixin, AnyGroups, Targeted[_Erasure], EraserRec
     }
 
     def _solve(self, settled: SettledGroups) -> _Erasure:
-        operand, frame = settled.operand.compact, settled.operand.frame
+        operand = settled.operand.compact
+        frame = settled.operand.frame
         d = settled.operand.n_features
         differences = mean_differences(strata_of(settled, self.notion, self.pos_label))
         values, V = np.linalg.eigh(np.tensordot(operand.shares, operand.dense_matrices, axes=1))
         varying = values > d * EPS * values[-1]
-        V, roots = V[:, varying], np.sqrt(values[varying])
+        V = V[:, varying]
+        roots = np.sqrt(values[varying])
         V = V if frame is None else frame.expand(V)
         Q = spanned(differences @ V / roots, 1.0)
         return (V / roots @ Q).T, (V * roots @ Q).T, differences
@@ -106,7 +108,8 @@ class GroupEraser(OneToOneFeatureMixin, AnyGroups, Targeted[_Erasure], EraserRec
     def _set_result(self, settled: SettledGroups, result: _Erasure) -> None:
         detectors, corrections, differences = result
         total = float(settled.operand.shares @ settled.operand.traces)
-        self.detectors_, self.corrections_ = detectors / self.scale_, corrections * self.scale_
+        self.detectors_ = detectors / self.scale_
+        self.corrections_ = corrections * self.scale_
         self.change_ = float(self.strength**2 * (corrections**2).sum() / max(total, TINY))
         self.raw_mean_gap_ = float((differences**2).sum())
         left = differences - self.strength * differences @ detectors.T @ corrections
@@ -127,7 +130,6 @@ class GroupEraser(OneToOneFeatureMixin, AnyGroups, Targeted[_Erasure], EraserRec
         fitted = self._ready()
         if is_stream(X):
             return map_stream(fitted, X)
-        X = without_named(X, fitted._named)
         given = fitted._validate(X)
         with refusing_overflow("X"):
             rows: Array = given.toarray() if hasattr(given, "toarray") else given

@@ -23,7 +23,7 @@ from fairpca._input.rows import (
     refuse_unusable_numbers,
     refusing_overflow,
 )
-from fairpca._input.stream import is_stream, map_stream, without_named
+from fairpca._input.stream import is_stream, map_stream
 from fairpca._linear_map import no_variance, projection_map
 from fairpca._moments.tolerances import EPS
 from fairpca._sklearn import ClassNamePrefixFeaturesOutMixin, with_solver
@@ -59,7 +59,6 @@ class Projection(ClassNamePrefixFeaturesOutMixin, Transformer, ProjectionRecord)
         fitted = self._ready()
         if is_stream(X):
             return map_stream(fitted, X)
-        X = without_named(X, fitted._named)
         nothing = np.zeros(fitted.n_components_)
         own = projection_map(fitted)
         return fitted._map_rows(X, type(self)._scores, own.mean, own.encode, nothing)

@@ -7,8 +7,8 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
 from fairpca._estimators.fitted import GroupRecord
-from fairpca._input.rows import as_rows, refuse_no_table, refuse_non_finite, refusing_overflow
-from fairpca._input.stream import refuse_stream
+from fairpca._input.rows import as_rows, refuse_non_finite, refusing_overflow
+from fairpca._input.stream import refuse_stream, without_named
 from fairpca._moments.expected_values import completed_rows
 from fairpca._moments.group_moments import Missing
 from fairpca._sklearn import TransformerMixin
@@ -18,6 +18,7 @@ class Transformer(TransformerMixin, GroupRecord):
     """Scikit-learn's mixin, which refuses to read a stream twice."""
 
     missing: Missing
+    _named: tuple[str, ...]
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Fit to X, then transform it; arguments are those of ``fit``. Streams are refused."""
@@ -31,7 +32,7 @@ class Transformer(TransformerMixin, GroupRecord):
 
     def _validate(self, X: Any, may_miss: bool = False) -> Any:
         """Rows as numbers; where values may be missing, expected ones stand in for them."""
-        refuse_no_table(X)
+        X = without_named(X, self._named)
         allowed = {"accept_sparse": ("csr", "csc"), "dtype": [np.float64, np.float32]}
         with refusing_overflow("X"):
             checked: Any = validate_data(self, X, reset=False, ensure_all_finite=False, **allowed)

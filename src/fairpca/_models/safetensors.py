@@ -25,6 +25,7 @@ from fairpca._atomic import replacing
 from fairpca._estimators.base import GroupEstimator
 from fairpca._estimators.fitted import Kind, fault_of, numbers, record_of
 from fairpca._input.labels import label_vector
+from fairpca._linear_map import refuse_unfitted
 from fairpca._typing import Array
 
 Estimator = GroupEstimator[Any]
@@ -67,7 +68,7 @@ class ModelPipeline(Pipeline):  # type: ignore[misc]
 def write_model(model: Estimator | Pipeline, path: Path, extra: Json | None = None) -> None:
     """Write a fitted estimator, alone or after an imputer; ``extra`` is plain JSON."""
     estimator, fill = _parts(model)
-    estimator._ready()
+    refuse_unfitted(estimator)
     arrays: dict[str, NDArray[Any]] = {}
     attributes: Json = {}
     published = vars(estimator)
@@ -186,7 +187,8 @@ def _read(path: str | os.PathLike[str]) -> tuple[Estimator, Json, Json]:
             text = (file.metadata() or {}).get("fairpca")
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         header = _checked_header(text, arrays)
-        model, attributes = _described_estimator(header), header["attributes"] | arrays
+        model = _described_estimator(header)
+        attributes = header["attributes"] | arrays
         fault = fault_of(_kinds(model), attributes)
     except (*damage, ValueError, TypeError, AttributeError) as error:
         fault = str(error)[:200]

@@ -26,7 +26,8 @@ _PARTS_A_THREAD = 4  # with several small parts, no thread waits long for one th
 @np.errstate(over="ignore", invalid="ignore")  # sums that are not finite are refused at the end
 def accumulate(rows: Rows, codes: Codes, k: int, weights: Array | None = None) -> Sums:
     """Sums of k groups of rows, from parts added in a fixed order, so that results repeat."""
-    n, d = rows.n_rows, rows.n_features
+    n = rows.n_rows
+    d = rows.n_features
     if d * d > ENTRIES_AT_A_TIME:  # the matrices may not fit into memory
         refuse_large_matrices(k, d, copies=1 + max(blas_threads(), 2))
     if isinstance(rows, SparseRows):
@@ -82,12 +83,14 @@ def _provisional_shifts(
     """The mean of the first rows of each group, or zero where it is within a deviation of zero."""
     codes = codes if weights is None else np.where(weights > 0, codes, -1)
     first = min(rows.n_rows, _ROWS_A_GROUP // 8)
-    head, counted = np.asarray(rows.block(0, first), np.float64), codes[:first] >= 0
+    head = np.asarray(rows.block(0, first), np.float64)
+    counted = codes[:first] >= 0
     if not counted.all():
         head = np.where(counted[:, None], head, 0.0)  # rows of weight zero may hold anything
     members = (codes[:first] == np.arange(k)[:, None]).astype(np.float64)
     n = np.maximum(members.sum(axis=1), 1.0)[:, None]
-    shifts, squares = members @ head / n, members @ (head * head) / n
+    shifts = members @ head / n
+    squares = members @ (head * head) / n
     for g in np.flatnonzero(~members.any(axis=1)):
         start = int(np.argmax(codes == g))  # any row if all of them have weight zero
         shifts[g] = rows.block(start, start + 1)[0]
@@ -101,9 +104,11 @@ def _dense_sums(
 ) -> tuple[Array, Array]:
     """Sums and Gram matrices of each group about its shift, over a part of the rows."""
     (start, stop), (k, d) = part, shifts.shape
-    sums, grams = np.zeros((k, d)), np.zeros((k, d, d))
+    sums = np.zeros((k, d))
+    grams = np.zeros((k, d, d))
     size = min(k * _ROWS_A_GROUP, max(64, ENTRIES_AT_A_TIME // d), stop - start)
-    buffer, ones = np.empty(size * d), np.ones(size)
+    buffer = np.empty(size * d)
+    ones = np.ones(size)
     shifted = [bool(shift.any()) for shift in shifts]
     for low in range(start, stop, size):
         high = min(low + size, stop)
@@ -111,7 +116,8 @@ def _dense_sums(
         Z = rows.gather(low, order, buffer)
         w = ones if weights is None else np.sqrt(weights[low:high][order])
         for g, members in groups:
-            Z_g, w_g = Z[members], w[members]
+            Z_g = Z[members]
+            w_g = w[members]
             if shifted[g]:
                 Z_g -= shifts[g]
             if weights is not None:
@@ -127,15 +133,18 @@ def _sparse_sums(
 ) -> tuple[Array, Array]:
     """Like :func:`_dense_sums`, with all shifts zero."""
     (start, stop), (k, d) = part, shifts.shape
-    sums, grams = np.zeros((k, d)), np.zeros((k, d, d))
+    sums = np.zeros((k, d))
+    grams = np.zeros((k, d, d))
     for low in range(start, stop, 8 * _ROWS_A_GROUP):
         high = min(low + 8 * _ROWS_A_GROUP, stop)
         order, groups = by_group(codes[low:high], k)
-        block, w = rows.block(low, high)[order], np.ones(high - low)
+        block = rows.block(low, high)[order]
+        w = np.ones(high - low)
         if weights is not None:
             w = weights[low:high][order]
         for g, members in groups:
-            Z_g, w_g = block[members], w[members]
+            Z_g = block[members]
+            w_g = w[members]
             sums[g] += Z_g.T @ w_g
             grams[g] += (Z_g.T @ sp.diags_array(w_g) @ Z_g).toarray()
     return sums, grams

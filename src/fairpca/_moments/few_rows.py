@@ -63,8 +63,11 @@ class FewRows(GroupSums):
         for g in range(k):
             members = np.flatnonzero((codes == g) & (w > 0))
             if len(members):
-                X, n = F[members], w[members]
-                total.rows[g], total.weights[g], total.shifts[g] = len(X), n.sum(), X[0]
+                X = F[members]
+                n = w[members]
+                total.rows[g] = len(X)
+                total.weights[g] = n.sum()
+                total.shifts[g] = X[0]
                 X -= total.shifts[g]
                 total.sums[g] = n @ X
                 X -= total.sums[g] / total.weights[g]
@@ -74,12 +77,15 @@ class FewRows(GroupSums):
     @classmethod
     def combined(cls, k: int, d: int, parts: Sequence[tuple[FewRows, Sequence[int]]]) -> FewRows:
         """Rows of k groups; group g of a part is called ``places[g]``."""
-        total, factors, codes = GroupSums.of_nothing(k, d), [np.zeros((0, d))], [np.zeros(0, int)]
+        total = GroupSums.of_nothing(k, d)
+        factors = [np.zeros((0, d))]
+        codes = [np.zeros(0, int)]
         for part, places in parts:
             factors.append(part.factor)
             codes.append(np.array(places, np.intp)[part.codes])
             for there, here in enumerate(places):
-                n, m = total.weights[here], part.weights[there]
+                n = total.weights[here]
+                m = part.weights[there]
                 if n > 0 and m > 0:
                     apart = total.shifts[here] - part.shifts[there]
                     apart += total.sums[here] / n - part.sums[there] / m
@@ -129,7 +135,8 @@ class FewRows(GroupSums):
         return np.asarray(within), np.asarray(self.shares @ self.from_mean**2)
 
     def take(self, groups: Sequence[int]) -> FewRows:
-        g, place = list(groups), np.full(len(self.rows), -1)
+        g = list(groups)
+        place = np.full(len(self.rows), -1)
         place[g] = range(len(g))
         codes = place[self.codes]
         sums = self.rows[g], self.weights[g], self.shifts[g], self.sums[g]
@@ -166,11 +173,13 @@ class FewRows(GroupSums):
         return np.asarray(np.bincount(groups, lengths, minlength=k), np.float64)
 
     def select(self, columns: list[int]) -> FewRows:
-        shifts, sums = self.shifts[:, columns], self.sums[:, columns]
+        shifts = self.shifts[:, columns]
+        sums = self.sums[:, columns]
         return replace(self, shifts=shifts, sums=sums, factor=self.factor[:, columns])
 
     def divided(self, scale: Array) -> FewRows:
-        shifts, sums = self.shifts / scale, self.sums / scale
+        shifts = self.shifts / scale
+        sums = self.sums / scale
         return replace(self, shifts=shifts, sums=sums, factor=self.factor / scale)
 
     def mixed(self) -> FewRows:

@@ -115,7 +115,8 @@ def positive_class(classes: list[Label], pos_label: Label) -> Label:
 
 def mean_differences(strata: list[Stratum]) -> Array:
     """Rows D with ``D'D = B``; differences that are rounding of the means count as zero."""
-    shares, apart = [stratum.shares for stratum in strata], []
+    shares = [stratum.shares for stratum in strata]
+    apart = []
     rounding = MEAN_NOISE * np.abs(strata[0].moments.mean)
     for stratum, p in zip(strata, shares, strict=True):
         means = stratum.moments.from_mean[stratum.members]
@@ -143,13 +144,17 @@ class MeanGapOperand(Operand):
     """C and ``B = D'D`` in the place of two groups; only C counts in the overall error."""
 
     def __init__(self, operand: Operand, differences: Array) -> None:
-        self._operand, self._differences, self.matrices = operand, differences, None
+        self._operand = operand
+        self._differences = differences
+        self.matrices = None
         if operand.matrices is not None:
             C = np.tensordot(operand.shares, operand.matrices, axes=1)
             self.matrices = np.array([C, differences.T @ differences])
-        self.shares, self.compared = np.array([1.0, 0.0]), np.ones(2, dtype=bool)
+        self.shares = np.array([1.0, 0.0])
+        self.compared = np.ones(2, dtype=bool)
         self.traces = np.array([operand.shares @ operand.traces, np.sum(differences**2)])
-        self.n_features, self.products_only = operand.n_features, operand.products_only
+        self.n_features = operand.n_features
+        self.products_only = operand.products_only
 
     @classmethod
     def of(cls, operand: Operand, differences: Array) -> Operand:
@@ -185,7 +190,8 @@ class Target:
 def target_of(moments: Moments) -> Target:
     """The target of moments that are kept by outcome, or have targets as last columns."""
     if isinstance(moments, GroupMoments) and moments.n_targets:
-        d, operand = moments.n_features - moments.n_targets, moments.operand()
+        d = moments.n_features - moments.n_targets
+        operand = moments.operand()
         last = np.eye(moments.n_features)[:, d:]
         C_y = np.tensordot(operand.shares, operand.products(last), axes=1)
         varying = varying_columns(np.add(*moments.variances()), moments.mean)[d:]

@@ -3,8 +3,8 @@
 Moments are kept per *cell*: a fold, an outcome and a group. Folds and outcomes are axes that a
 caller may not need; then they are summed away. Without folds and outcomes a cell is a group.
 
-Methods under "axes" are for the other layers of this package, not for users: ``_folds`` and
-``_split`` are the protocol of cross-validation, ``_renamed`` and ``_group_sums`` that of groups.
+Methods under "axes" are for the other layers of this package, not for users: ``fold_sizes`` and
+``split`` are the protocol of cross-validation, ``renamed`` and ``group_sums`` that of groups.
 """
 
 from __future__ import annotations
@@ -339,17 +339,21 @@ class GroupMoments:
             cells[_OUTCOME] = _places(self.outcomes, merged.outcomes)[cells[_OUTCOME]]
         return cells
 
-    def _keep(self, *, folds: bool = False, outcomes: bool = False) -> GroupMoments:
+    def keep(self, *, folds: bool = False, outcomes: bool = False) -> GroupMoments:
         """Moments of the same rows, with all other axes summed away; targets go with outcomes."""
         if self.n_targets and not outcomes:
-            return self.select(range(self.n_features - self.n_targets))._keep(folds=folds)
+            return self.select(range(self.n_features - self.n_targets)).keep(folds=folds)
         if (folds or not self.n_folds) and (outcomes or self.outcomes is None):
             return self
-        kept, cells = copy(self), self._cells.copy()
+        kept = copy(self)
+        cells = self._cells.copy()
         if not folds:
-            cells[_FOLD], kept._rule, kept._seen = NEVER, None, Counter()
+            cells[_FOLD] = NEVER
+            kept._rule = None
+            kept._seen = Counter()
         if not outcomes:
-            cells[_OUTCOME], kept.outcomes = 0, None
+            cells[_OUTCOME] = 0
+            kept.outcomes = None
         kept._add_up([(self._sums, cells)])
         return kept
 
@@ -414,8 +418,10 @@ class GroupMoments:
 
     def _take(self, cells: Mask) -> GroupMoments:
         """Moments of some of the cells; all groups stay, with no rows if need be."""
-        taken, at = copy(self), np.flatnonzero(cells).tolist()
-        taken._sums, taken._cells = self._sums.take(at), self._cells[:, at]
+        taken = copy(self)
+        at = np.flatnonzero(cells).tolist()
+        taken._sums = self._sums.take(at)
+        taken._cells = self._cells[:, at]
         return taken
 
     def by_group(self) -> Iterator[tuple[Label, GroupMoments]]:
@@ -433,22 +439,24 @@ class GroupMoments:
 
     def _by_outcome(self) -> tuple[GroupMoments, Codes, Codes]:
         """Moments of each pair of an outcome and a group, and which outcome and group that is."""
-        kept = self._keep(outcomes=True)
+        kept = self.keep(outcomes=True)
         flat = kept._take(kept._sums.weights > 0)
         folds, outcomes, groups = flat._cells
         if kept.outcomes is not None:
             pairs = zip(kept.groups[groups].tolist(), kept.outcomes[outcomes].tolist(), strict=True)
-            flat.groups, flat.outcomes = label_vector(list(pairs)), None
+            flat.groups = label_vector(list(pairs))
+            flat.outcomes = None
             flat._cells = np.stack([folds, np.zeros_like(groups), np.arange(len(groups))])
         return flat, outcomes, groups
 
-    def _split(self, fold: int) -> tuple[GroupMoments, GroupMoments]:
+    def split(self, fold: int) -> tuple[GroupMoments, GroupMoments]:
         """The moments of all rows that are not in a fold, and of those that are, by outcome."""
         inside = self._cells[_FOLD] == fold
-        rest, left_out = self._take(~inside), self._take(inside)
-        return rest._keep(outcomes=True), left_out._keep(outcomes=True)
+        rest = self._take(~inside)
+        left_out = self._take(inside)
+        return rest.keep(outcomes=True), left_out.keep(outcomes=True)
 
-    def _about_one_origin(self) -> GroupMoments:
+    def about_one_origin(self) -> GroupMoments:
         """The same moments, whose cells add up without being moved."""
         sums = self._sums
         moved = copy(self)
@@ -456,7 +464,7 @@ class GroupMoments:
         moved._sums = sums.moved(origin)
         return moved
 
-    def _in_row_space(self) -> GroupMoments:
+    def in_row_space(self) -> GroupMoments:
         """The same moments, in the coordinates of the rows' span where rows are few."""
         if not isinstance(self._sums, FewRows):
             return self
@@ -466,34 +474,38 @@ class GroupMoments:
         turned.feature_names = None
         return turned
 
-    def _sums_by_fold(self) -> list[AnySums]:
+    def sums_by_fold(self) -> list[AnySums]:
         """The sums by group of rows that are never left out, and then of each fold that has any."""
         folds = self._cells[_FOLD]
-        return [self._take(folds == fold)._group_sums() for fold in [NEVER, *self._folds()]]
+        return [self._take(folds == fold).group_sums() for fold in [NEVER, *self.fold_sizes()]]
 
-    def _folds(self) -> dict[int, Array]:
+    def fold_sizes(self) -> dict[int, Array]:
         """For each fold that holds rows, the number and the total weight of each group's rows."""
         folds, _, groups = self._cells
-        rows, weights, k, sizes = self._sums.rows, self._sums.weights, len(self.groups), {}
+        rows = self._sums.rows
+        weights = self._sums.weights
+        k = len(self.groups)
+        sizes = {}
         for fold in np.unique(folds[folds != NEVER]).tolist():
             here = folds == fold
             both = rows[here], weights[here]
             sizes[fold] = np.array([np.bincount(groups[here], each, k) for each in both])
         return sizes
 
-    def _group_sums(self) -> AnySums:
+    def group_sums(self) -> AnySums:
         """The sums of all groups; zeros for a group without rows."""
         places = self._cells[_GROUP].tolist()
         if places == list(range(len(self.groups))):
             return self._sums
         return combined(len(self.groups), self.n_features, [(self._sums, places)])
 
-    def _renamed(self, names: Mapping[Label, Label]) -> GroupMoments:
+    def renamed(self, names: Mapping[Label, Label]) -> GroupMoments:
         """Moments of the same rows with some groups renamed; groups of one name become one."""
         if not names:
             return self
         labels = [names.get(label, label) for label in self.groups.tolist()]
-        renamed, cells = copy(self), self._cells.copy()
+        renamed = copy(self)
+        cells = self._cells.copy()
         renamed.groups = label_vector(sort_labels(list(dict.fromkeys(labels))))
         cells[_GROUP] = _places(label_vector(labels), renamed.groups)[cells[_GROUP]]
         renamed._seen = Counter()
@@ -513,12 +525,13 @@ class GroupMoments:
         """Moments of some of the columns, in this order; the last ``n_targets`` are targets."""
         picked = copy(self)
         picked._sums = self._sums.select(list(columns))
-        picked.n_features, picked.n_targets = len(columns), n_targets
+        picked.n_features = len(columns)
+        picked.n_targets = n_targets
         if self.feature_names is not None:
             picked.feature_names = [self.feature_names[j] for j in columns]
         return picked
 
-    def _divided(self, scale: Array) -> GroupMoments:
+    def divided(self, scale: Array) -> GroupMoments:
         """Moments of the rows with each column divided by its scale."""
         scaled = copy(self)
         scaled._sums = self._sums.divided(scale)
@@ -601,7 +614,7 @@ class GroupMoments:
 
     def refuse_rare_pairs(self, compared: Mask) -> None:
         """Refuse a pair of columns that a group which is compared hardly ever has together."""
-        total = self._group_sums()
+        total = self.group_sums()
         if not isinstance(total, PairSums):
             return
         names = self.feature_names or [f"column {j}" for j in range(self.n_features)]
@@ -617,6 +630,11 @@ class GroupMoments:
             )
 
     @property
+    def holds_rows(self) -> bool:
+        """Whether rows, turned, stand in for matrices that would be larger."""
+        return isinstance(self._sums, FewRows)
+
+    @property
     def has_missing(self) -> bool:
         """Whether values are missing in some of the rows."""
         return isinstance(self._sums, PairSums)
@@ -624,7 +642,7 @@ class GroupMoments:
     @property
     def share_missing(self) -> Array:
         """The share of the values of each group that are missing."""
-        total = self._group_sums()
+        total = self.group_sums()
         if isinstance(total, PairSums):
             return total.share_missing
         return np.zeros(len(self.groups))
@@ -632,12 +650,12 @@ class GroupMoments:
     @property
     def observed(self) -> Array | None:
         """The share of each group's rows that have each pair of columns; None if all have all."""
-        total = self._group_sums()
+        total = self.group_sums()
         return total.observed if isinstance(total, PairSums) else None
 
     def completed(self, sums: AnySums, origin: Array) -> AnySums:
         """What sums of some of these rows would be on average, were they complete."""
-        total = self._group_sums()
+        total = self.group_sums()
         if isinstance(sums, PairSums) and isinstance(total, PairSums):
             return sums.completed(origin, total)
         return sums
@@ -651,7 +669,7 @@ class GroupMoments:
     @property
     def clipped_variance(self) -> Array:
         """What clipping negative eigenvalues adds to each group's variance, as a share of it."""
-        total = self._group_sums()
+        total = self.group_sums()
         if isinstance(total, PairSums):
             return total.clipped_variance()
         return np.zeros(len(self.groups))
@@ -669,7 +687,7 @@ class GroupMoments:
             raise ValueError("these GroupMoments are empty; add rows with update(X, groups).")
         if center not in get_args(Center):
             raise ValueError(f"center={center!r}: pass 'overall', 'group' or 'balanced'.")
-        total = self._group_sums()
+        total = self.group_sums()
         check_group_weights(self.groups, total.weights)
         alone = (total.rows == 1) & compared
         if center == "group" and alone.any():

@@ -54,7 +54,8 @@ class ImplicitMoments:
     Stands in for :class:`GroupMoments`, with the same attributes, where that would be too large.
     """
 
-    n_folds, n_targets = 0, 0
+    n_folds = 0
+    n_targets = 0
     has_units = False  # units are for folds, which very many features do not have
     has_missing = False
     clipped_variance: Array  # only where values may be missing
@@ -70,7 +71,8 @@ class ImplicitMoments:
             self._outcome_codes, self.outcomes = encode_outcomes(target, rows.n_rows)
         self._origin = rows, codes, weights
         k = len(self.groups)
-        self.n_features, self.feature_names = rows.n_features, rows.feature_names
+        self.n_features = rows.n_features
+        self.feature_names = rows.feature_names
         self.counts = np.bincount(codes if weights is None else codes[weights > 0], minlength=k)
         self.n_units = self.counts
         self.weights = np.bincount(codes, weights, minlength=k).astype(np.float64)
@@ -85,7 +87,8 @@ class ImplicitMoments:
                 self._rows = DenseProducts(rows, codes, k, weights)
             self._means = self._rows.sums / self.weights[:, None]
             self._mean = self.weights @ self._means / self.weights.sum()
-            self.means, self.mean = self._means + shift, self._mean + shift
+            self.means = self._means + shift
+            self.mean = self._mean + shift
             squares = self._rows.squares(self._centers("overall"))
         if not np.isfinite(squares).all():
             refuse_unusable_numbers(rows)
@@ -128,14 +131,15 @@ class ImplicitMoments:
         units = self.weights.sum() * self._divisors**2
         return np.maximum(squares, 0.0) / units, of_means / units
 
-    def _divided(self, scale: Array) -> ImplicitMoments:
+    def divided(self, scale: Array) -> ImplicitMoments:
         """The same rows with each feature divided by its scale."""
         scaled = copy(self)
         scaled._divisors = self._divisors * scale
-        scaled.means, scaled.mean = self.means / scale, self.mean / scale
+        scaled.means = self.means / scale
+        scaled.mean = self.mean / scale
         return scaled
 
-    def _keep(self) -> ImplicitMoments:
+    def keep(self) -> ImplicitMoments:
         """The same rows, with outcomes forgotten."""
         if self.outcomes is None:
             return self
@@ -154,10 +158,10 @@ class ImplicitMoments:
             pairs = np.where(weights > 0, pairs, pairs[weights.argmax()])
         flat = ImplicitMoments(rows, pairs, weights)
         outcomes, groups = np.divmod(flat.groups, k)
-        return flat._divided(self._divisors), outcomes, groups
+        return flat.divided(self._divisors), outcomes, groups
 
-    def _renamed(self, names: Mapping[Label, Label]) -> ImplicitMoments:
-        """The same rows with some groups renamed, as in :meth:`GroupMoments._renamed`."""
+    def renamed(self, names: Mapping[Label, Label]) -> ImplicitMoments:
+        """The same rows with some groups renamed, as in :meth:`GroupMoments.renamed`."""
         rows, codes, weights = self._origin
         new = [names.get(label, label) for label in self.groups.tolist()]
         target = None
@@ -176,12 +180,17 @@ class ImplicitMoments:
 class ImplicitOperand(Operand):
     """Second moments known by their products only."""
 
-    matrices, products_only = None, True
+    matrices = None
+    products_only = True
 
     def __init__(self, moments: ImplicitMoments, centers: Array, compared: Mask | None) -> None:
-        scale, weights, self._rows = moments._divisors, moments.weights, moments._rows
-        self._centers, self._scale = centers, scale[:, None]
-        self._divisors, self.shares = weights, weights / weights.sum()
+        scale = moments._divisors
+        weights = moments.weights
+        self._rows = moments._rows
+        self._centers = centers
+        self._scale = scale[:, None]
+        self._divisors = weights
+        self.shares = weights / weights.sum()
         self.compared = np.ones(len(weights), dtype=bool) if compared is None else compared
         self.n_features = centers.shape[1]
         squares = self._rows.squares(centers) / weights[:, None]
@@ -191,7 +200,8 @@ class ImplicitOperand(Operand):
     def relative(self) -> ImplicitOperand:
         units, shares = relative_units(self.shares, self.traces)
         twin = copy(self)
-        twin.shares, twin.traces = shares, self.traces / units
+        twin.shares = shares
+        twin.traces = self.traces / units
         twin._divisors = self._divisors * units
         return twin
 
@@ -209,7 +219,8 @@ class DenseProducts:
     ) -> None:
         # A frame becomes an array once, because every product passes over it.
         self._source = as_rows(rows.block(0, rows.n_rows)) if isinstance(rows, FrameRows) else rows
-        self._codes, self._k = codes, k
+        self._codes = codes
+        self._k = k
         self._weights = np.ones(len(codes)) if weights is None else weights
         origin = np.asarray(self._source.block(0, 1)[0], dtype=np.float64)
         from_origin = self._reduce(lambda Z, w: w @ Z, np.tile(origin, (k, 1)), 1)[:, 0]
@@ -226,15 +237,18 @@ class DenseProducts:
 
     def _reduce(self, function: Callable[[Array, Array], Array], centers: Array, m: int) -> Array:
         """For each group, the sum of ``function(Z, w)``, m x d, over its centred rows Z."""
-        n, d = self._source.n_rows, self._source.n_features
-        size, n_threads = max(64, ENTRIES_AT_A_TIME // d), blas_threads()
+        n = self._source.n_rows
+        d = self._source.n_features
+        size = max(64, ENTRIES_AT_A_TIME // d)
+        n_threads = blas_threads()
 
         def part(edges: tuple[int, int]) -> Array:
             total = np.zeros((self._k, m, d))
             for low in range(*edges, size):
                 high = min(low + size, edges[1])
                 order, groups = by_group(self._codes[low:high], self._k)
-                block, w = self._source.block(low, high), self._weights[low:high]
+                block = self._source.block(low, high)
+                w = self._weights[low:high]
                 for g, place in groups:
                     members = order[place]
                     total[g] += function(block[members] - centers[g], w[members])
@@ -317,7 +331,8 @@ def learn(given: Input, folds: FoldRule | Codes | None = None) -> Moments:
         return GroupMoments().add(given, folds)
     rows = as_rows(given.X)
     given = given._replace(X=rows)
-    n, d = rows.n_rows, rows.n_features
+    n = rows.n_rows
+    d = rows.n_features
     small = 2 * n <= _GRAMS_UP_TO and n * d <= _FEW_ENTRIES
     if d <= _GRAMS_UP_TO or (are_few(n, d) and (small or folds is not None)):
         return moments_of_rows(given, folds)

@@ -42,7 +42,8 @@ class Operand:
     products_only: bool = False  # whether no matrices can be formed, not even in ``compact``
 
     def __init__(self, matrices: Array, shares: Array, compared: Mask | None = None) -> None:
-        self.matrices, self.shares = matrices, shares
+        self.matrices = matrices
+        self.shares = shares
         self.traces = np.trace(matrices, axis1=1, axis2=2)
         self.compared = np.ones(len(shares), dtype=bool) if compared is None else compared
         self.n_features = matrices.shape[1]
@@ -180,11 +181,15 @@ class Complement:
 class _ReducedOperand(Operand):
     """Second moments within a complement, known by their products only."""
 
-    matrices, products_only = None, True
+    matrices = None
+    products_only = True
 
     def __init__(self, complement: Complement, operand: Operand) -> None:
-        self._complement, self._operand = complement, operand
-        self.shares, self.traces, self.compared = operand.shares, operand.traces, operand.compared
+        self._complement = complement
+        self._operand = operand
+        self.shares = operand.shares
+        self.traces = operand.traces
+        self.compared = operand.compared
         self.n_features = complement.n_features
 
     def products(self, V: Array) -> Array:

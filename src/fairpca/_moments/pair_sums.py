@@ -19,15 +19,21 @@ They are clipped in what projections are fitted to (:meth:`PairSums.operand`), n
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import pairwise
 
 import numpy as np
 
+from fairpca._blas import parallel_map
 from fairpca._input.rows import Rows, SparseRows, dense_blocks, refuse_unusable_numbers
+from fairpca._moments.accumulate import by_group
 from fairpca._moments.operand import Operand, refuse_large_matrices
 from fairpca._moments.sums import GroupSums, Sums, all_at_center, means_from
 from fairpca._moments.tolerances import TINY
 from fairpca._typing import Array, Center, Codes, Mask
+
+_ROWS_A_GROUP = 1024  # of a piece that stays in cache
+_ROWS_A_PART = 1 << 16  # that a thread sums up at a time
 
 
 @dataclass(frozen=True)
@@ -50,29 +56,13 @@ class PairSums(GroupSums):
         refuse_large_matrices(k, d, copies=6)
         w = np.ones(rows.n_rows) if weights is None else weights
         shifts = _first_values(rows, codes, k, w)
-        pairs = np.zeros((k, d, d))
-        firsts = np.zeros((k, d, d))
-        grams = np.zeros((k, d, d))
-        for place, block in dense_blocks(rows):
-            if np.isinf(block).any():
-                refuse_unusable_numbers(rows)
-            for g in range(k):
-                members = codes[place] == g
-                w_g = w[place][members]
-                Z = block[members] - shifts[g]
-                seen = ~np.isnan(Z)
-                if seen.all():
-                    pairs[g] += w_g.sum()
-                    firsts[g] += (w_g @ Z)[:, np.newaxis]
-                    grams[g] += (w_g[:, np.newaxis] * Z).T @ Z
-                    continue
-                Z = np.where(seen, Z, 0.0)
-                ones = seen.astype(np.float64)
-                weighted = (w_g[:, np.newaxis] * Z).T
-                pairs[g] += (w_g[:, np.newaxis] * ones).T @ ones
-                firsts[g] += weighted @ ones
-                grams[g] += weighted @ Z
-        if not np.isfinite(np.einsum("kii->", grams)):
+        edges = [*range(0, rows.n_rows, _ROWS_A_PART), rows.n_rows]
+        sum_up = partial(_products, rows, codes, weights, shifts)
+        products = sum(parallel_map(sum_up, pairwise(edges)), np.zeros((k, 2 * d, 2 * d)))
+        pairs = products[:, d:, d:].copy()
+        firsts = products[:, :d, d:].copy()
+        grams = products[:, :d, :d].copy()
+        if not np.isfinite(np.einsum("kii->k", grams)).all():
             refuse_unusable_numbers(rows)
         counts = np.bincount(codes[w > 0], minlength=k)
         totals = np.bincount(codes, w, minlength=k).astype(np.float64)
@@ -236,6 +226,32 @@ class PairSums(GroupSums):
     def _plain(self) -> "PairSums":
         """The same sums without cached figures."""
         return replace(self)
+
+
+@np.errstate(invalid="ignore")  # infinities are refused at the end
+def _products(
+    rows: Rows, codes: Codes, weights: Array | None, shifts: Array, part: tuple[int, int]
+) -> Array:
+    """``W' W`` of each group: W has the values of a part of the rows, and ones where there are any.
+
+    It holds S, A and N. Pieces stay in cache.
+    """
+    k, d = shifts.shape
+    products = np.zeros((k, 2 * d, 2 * d))
+    for start in range(*part, k * _ROWS_A_GROUP):
+        stop = min(start + k * _ROWS_A_GROUP, part[1])
+        order, groups = by_group(codes[start:stop], k)
+        own = codes[start:stop][order]
+        Z = rows.block(start, stop)[order] - shifts[own]
+        seen = ~np.isnan(Z)
+        W = np.zeros((len(Z), 2 * d))
+        np.copyto(W[:, :d], Z, where=seen)
+        W[:, d:] = seen
+        if weights is not None:
+            W *= np.sqrt(weights[start:stop][order])[:, np.newaxis]
+        for g, members in groups:
+            products[g] += W[members].T @ W[members]
+    return products
 
 
 def _first_values(rows: Rows, codes: Codes, k: int, weights: Array) -> Array:

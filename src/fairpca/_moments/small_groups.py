@@ -63,15 +63,16 @@ class SettledGroups:
         """Add the cells of further repeats of a splitter, with small groups merged there too."""
         if isinstance(self.moments, GroupMoments) and self.moments.attributes:
             repeats = [other.by_attribute() for other in repeats]
-        return replace(self, repeats=tuple(other._renamed(self.merged) for other in repeats))
+        return replace(self, repeats=tuple(other.renamed(self.merged) for other in repeats))
 
     def standardized(self) -> SettledGroups:
         """The same groups with each column divided by its deviation over all rows."""
-        moments, cells = self.moments, self.cells
+        moments = self.moments
+        cells = self.cells
         scale = scale_of(np.add(*moments.variances()), moments.mean)
         if cells is not None:
-            cells = cells._divided(np.append(scale, np.ones(cells.n_targets)))
-        return replace(self, moments=moments._divided(scale), cells=cells, scale=scale)
+            cells = cells.divided(np.append(scale, np.ones(cells.n_targets)))
+        return replace(self, moments=moments.divided(scale), cells=cells, scale=scale)
 
 
 def settle_small_groups(
@@ -81,7 +82,8 @@ def settle_small_groups(
     counts = moments.counts
     check_group_weights(moments.groups, counts)
     is_small = counts < min_group_size
-    small, compared = moments.groups[is_small].tolist(), ~is_small
+    small = moments.groups[is_small].tolist()
+    compared = ~is_small
     merged: dict[Label, Label] = {}
     if small and small_groups != "ignore":
         sizes = counts[is_small].tolist()
@@ -102,9 +104,9 @@ def settle_small_groups(
         if set(merged.values()) & set(moments.groups[compared].tolist()):
             problem = f"small_groups='merge' calls the merged group {REST!r}"
             raise ValueError(f"{problem}, but one has that name already; give it another label.")
-        moments = moments._renamed(merged)
+        moments = moments.renamed(merged)
         compared = np.ones(len(moments.groups), dtype=bool)
-    features = moments._keep()  # without folds, outcomes and targets
+    features = moments.keep()  # without folds, outcomes and targets
     cells = None if features is moments else moments
     return SettledGroups(features, compared, small, cells, merged=merged)
 

@@ -77,7 +77,8 @@ class GroupSums:
 
     def add_group(self, here: int, other: GroupSums, there: int) -> Array:
         """Add a group of ``other``, moved to our shift; returns by how much it was moved."""
-        n, s = other.weights[there], other.sums[there]
+        n = other.weights[there]
+        s = other.sums[there]
         if self.rows[here] == 0:
             self.shifts[here] = other.shifts[there]
         e = other.shifts[there] - self.shifts[here]
@@ -124,7 +125,8 @@ class Sums(GroupSums):
     @classmethod
     def combined(cls, k: int, d: int, parts: Sequence[tuple[Sums, Sequence[int]]]) -> Sums:
         """Sums of k groups; group g of a part adds to the group ``places[g]``."""
-        total, grams = GroupSums.of_nothing(k, d), np.zeros((k, d, d))
+        total = GroupSums.of_nothing(k, d)
+        grams = np.zeros((k, d, d))
         for part, places in parts:
             for there, here in enumerate(places):
                 e = total.add_group(here, part, there)
@@ -144,7 +146,8 @@ class Sums(GroupSums):
 
     def moved(self, origin: Array) -> Sums:
         """The same sums with this shift for every group."""
-        e, n = self.shifts - origin, self.weights[:, None]
+        e = self.shifts - origin
+        n = self.weights[:, None]
         if not e.any():
             return self
         grams = np.empty_like(self.grams)
@@ -159,12 +162,14 @@ class Sums(GroupSums):
 
         They have shape (n_bases, k), and come with the squared distances from the point, (k,).
         """
-        e, n = self.shifts - origin, self.weights
+        e = self.shifts - origin
+        n = self.weights
         squares = np.trace(self.grams, axis1=1, axis2=2)
         distances = squares + np.einsum("ki,ki->k", 2 * self.sums + n[:, None] * e, e)
         kept = []
         for U in bases:
-            s_U, e_U = self.sums @ U, e @ U
+            s_U = self.sums @ U
+            e_U = e @ U
             within = np.einsum("kij,ij->k", self.grams @ U, U)
             kept.append(within + np.einsum("ki,ki->k", 2 * s_U + n[:, None] * e_U, e_U))
         return np.asarray(distances - np.array(kept)), np.asarray(distances)
@@ -200,17 +205,20 @@ class Sums(GroupSums):
     def variances(self) -> tuple[Array, Array]:
         """Variances of the columns about the group means, and of the group means about the mean."""
         squares = np.diagonal(self.grams, axis1=1, axis2=2) / self.weights[:, None]
-        within, between = squares - self.from_shifts**2, self.from_mean**2
+        within = squares - self.from_shifts**2
+        between = self.from_mean**2
         return self.shares @ within, self.shares @ between
 
     def select(self, columns: list[int]) -> Sums:
         """Sums of some of the columns, in this order."""
-        shifts, sums = self.shifts[:, columns], self.sums[:, columns]
+        shifts = self.shifts[:, columns]
+        sums = self.sums[:, columns]
         return replace(self, shifts=shifts, sums=sums, grams=self.grams[:, columns][:, :, columns])
 
     def divided(self, scale: Array) -> Sums:
         """Sums of the rows with each column divided by its scale."""
-        shifts, sums = self.shifts / scale, self.sums / scale
+        shifts = self.shifts / scale
+        sums = self.sums / scale
         return replace(self, shifts=shifts, sums=sums, grams=self.grams / np.outer(scale, scale))
 
 

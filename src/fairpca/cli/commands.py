@@ -37,7 +37,7 @@ def report_command(asked: Asked) -> None:
         put(f"written to {', '.join(name for name in names.values() if name)}")
 
 
-@opt.command(*opt.FIT, *opt.JUDGED, *opt.GATE, *opt.FIGURES)
+@opt.command(*opt.FIT, *opt.JUDGED, *opt.GATE, *opt.FIGURES, opt.COMPARE)
 def audit_command(asked: Asked) -> None:
     """Say whether PCA, or a model, describes a group worse.
 
@@ -48,11 +48,14 @@ def audit_command(asked: Asked) -> None:
       fairpca audit people.csv --group sex -r 3
       fairpca audit people.csv --group sex -r 3 --fail-above 0.1
       fairpca audit new.csv --group sex --loadings weights.csv --json -
+      fairpca audit people.csv --group sex -r 3 --compare before.json
     """
     with outputs(asked, json=asked.json) as paths, progress(asked.quiet) as show:
         from fairpca.cli import work
 
+        before = work.earlier_figures(asked)
         found, origin, _ = work.judge(asked, show)
+        changes = work.changes_since(before, found, origin)
         answer, line = work.compare(found, asked)
         code = 0
         gate = None
@@ -61,11 +64,15 @@ def audit_command(asked: Asked) -> None:
             gate = opt.values(asked, opt.GATE) | {"exit_code": code}
             gate |= {"answer": answer.answer.value, "units_needed": answer.units_needed}
         if "json" in paths:
-            figures = work.figures_as_json(found, origin, asked.with_rows, gate=gate)
+            figures = work.figures_as_json(
+                found, origin, asked.with_rows, gate=gate, changes=changes
+            )
             terminal.write_text(paths["json"], figures)
     silent = asked.quiet or asked.json == "-"
     if not silent:
         terminal.print_audit(found, origin)
+        if changes is not None:
+            put(terminal.fill("compare.txt", path=asked.compare, changes=changes))
     if code:
         terminal.print_line(line)
         click.get_current_context().exit(code)

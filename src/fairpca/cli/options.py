@@ -103,9 +103,9 @@ COLUMNS = [
     _column("--encode", "", "Turn text columns into columns of zeros and ones."),
     _column(
         "--missing",
-        ["error", "drop", "median"],
-        "Refuse missing numbers, leave out their rows, or fill them in.",
-        "error",
+        ["available", "error", "drop", "median"],
+        "Use the numbers there are, refuse missing ones, leave out their rows, or fill them in.",
+        "available",
     ),
     _column("--missing-group", "NAME", "Put rows without a group into one of this name."),
 ]
@@ -166,11 +166,18 @@ GATE = [
         "unproven",
     ),
 ]
+RECORD = [
+    _output("--population", "TEXT", "Whom the rows stand for; the record on the page says it."),
+    _output("--period", "TEXT", "When they were collected; likewise."),
+    _output("--auditor", "TEXT", "Who asks; likewise."),
+]
+COMPARE = _output("--compare", "FILE", "Say what changed since this file, written by --json.")
 QUIET = _output("--quiet -q", "", "Print nothing but errors.")
 JSON = _output("--json", "FILE", "Write all figures to this file; - prints them instead.")
 FIGURES = [
     JSON,
     _output("--with-rows", "", "Show single people too, on the page and in --json."),
+    *RECORD,
     QUIET,
 ]
 PAGE = [
@@ -179,7 +186,10 @@ PAGE = [
 ]
 MODEL_OUT = _output("--out -o", "FILE", "The model file to write; - prints it.", required=True)
 ROWS = _column(
-    "--missing", ["error", "drop"], "Refuse missing numbers, or leave out their rows.", "error"
+    "--missing",
+    ["available", "error", "drop"],
+    "Expect missing numbers from the others, if the model can; refuse or leave out their rows.",
+    "available",
 )
 SCORES_OUT = _output("--out -o", "FILE", "CSV or Parquet of scores; - prints CSV.", required=True)
 KEEP = _output("--keep", "COLUMN", "Copy columns, such as an id.", ())

@@ -51,7 +51,7 @@ def outputs(asked: Any, **names: str | None) -> Iterator[dict[str, Path]]:
 
     seen, paths = dict[str, str](), dict[str, Path]()
     given = vars(asked)
-    models = (given.get(name) for name in ("model", "loadings", "rebuilt"))
+    models = (given.get(name) for name in ("model", "loadings", "rebuilt", "compare"))
     data = (path for data in given.get("data", ()) for path in input_paths(data))
     reads = [*data, *filter(None, models)]
     with ExitStack() as stack:

@@ -254,7 +254,8 @@ def classifier_outcomes(
     _check_level(level)
     refuse_data(estimator, "classifier_outcomes(estimator, X, sensitive_features, y)")
     if not hasattr(estimator, "transform"):
-        name, cure = type(estimator).__name__, "pass a transformer such as FairPCA(2)"
+        name = type(estimator).__name__
+        cure = "pass a transformer such as FairPCA(2)"
         if isinstance(estimator, Pipeline):
             name += f" that ends in {type(estimator.steps[-1][1]).__name__}"
             cure = "pass estimator=pipeline[:-1], classifier=pipeline[-1]"
@@ -282,7 +283,8 @@ def classifier_outcomes(
     fold = _stratified_folds(cv, cells, "group and class", rng, own_units)
     chances = np.empty((3, len(codes)))
     for i in range(cv):
-        train, test = fold != i, fold == i
+        train = fold != i
+        test = fold == i
         inputs = _representations(estimator, X, y, sensitive_features, train)
         for chance, seen in zip(chances, inputs, strict=True):
             fitted = clone(classifier).fit(seen[train], positive[train])
@@ -446,7 +448,9 @@ def _gap(groups: list[Estimate]) -> Estimate:
     It reaches from the largest lower to the largest upper end of Newcombe's hybrid score intervals
     of all pairs.
     """
-    gap, low, high = 0.0, 0.0, 0.0
+    gap = 0.0
+    low = 0.0
+    high = 0.0
     for pair in combinations(groups, 2):
         small, large = sorted(pair)
         apart = large.value - small.value
@@ -509,7 +513,8 @@ def _placements(values: Array, positive: Mask, fold: Codes) -> Array:
     """For each row, the share of the other class in its fold that it ranks correctly against."""
     placements = np.empty(len(values))
     for i in np.unique(fold):
-        up, down = np.flatnonzero(positive & (fold == i)), np.flatnonzero(~positive & (fold == i))
+        up = np.flatnonzero(positive & (fold == i))
+        down = np.flatnonzero(~positive & (fold == i))
         overall = rankdata(values[np.r_[up, down]])
         placements[up] = (overall[: len(up)] - rankdata(values[up])) / len(down)
         placements[down] = 1 - (overall[len(up) :] - rankdata(values[down])) / len(up)

@@ -3,6 +3,7 @@
 Errors are in the units of the rows as they arrive at the projection.
 """
 
+from collections.abc import Sized
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,16 @@ def group_reconstruction_errors(
     >>> row_reconstruction_errors(pca, X), group_reconstruction_errors(pca, X, groups)
     (array([1., 1., 0., 0.]), {'a': 1.0, 'b': 0.0})
     """
+    labels, errors, shares = _by_group(
+        estimator, X, sensitive_features, sample_weight, crossing=crossing
+    )
+    return dict(zip(labels, shares if relative_errors else errors, strict=True))
+
+
+def _by_group(
+    estimator: Any, X: Any, sensitive_features: Any, sample_weight: Any, crossing: bool = True
+) -> tuple[list[Any], list[float], list[float]]:
+    """The labels of the groups, their errors, and these as shares of what there is to lose."""
     refuse_data(estimator, "group_reconstruction_errors(estimator, X, sensitive_features)")
     given = as_chosen(open_input(X, sensitive_features, sample_weight), crossing=crossing)
     if in_memory(given.X):
@@ -80,14 +91,15 @@ def group_reconstruction_errors(
     else:
         fitted = fitted_map(estimator)
         moments = fitted.moments(given, "group_reconstruction_errors")
-        labels, totals = moments.groups, moments.weights
-        sums = fitted.map.group_errors(moments._group_sums())
+        labels = moments.groups
+        totals = moments.weights
+        sums = fitted.map.group_errors(moments.group_sums())
     check_group_weights(labels, totals)
     errors, distances = (of_groups / totals for of_groups in sums)
-    if relative_errors:
-        varies = varying_groups(distances)
-        errors = np.divide(errors, distances, out=np.zeros(len(errors)), where=varies)
-    return dict(zip(labels.tolist(), errors.tolist(), strict=True))
+    shares = np.divide(
+        errors, distances, out=np.zeros(len(errors)), where=varying_groups(distances)
+    )
+    return labels.tolist(), errors.tolist(), shares.tolist()
 
 
 def _sums_of_rows(estimator: Any, given: Input) -> tuple[Labels, Array, tuple[Array, Array]]:
@@ -114,9 +126,13 @@ def reconstruction_disparity(
     groups are reconstructed equally well.
     """
     errors = group_reconstruction_errors(estimator, X, sensitive_features, **options)
+    _refuse_one_group(errors)
+    return max(errors.values()) - min(errors.values())
+
+
+def _refuse_one_group(errors: Sized) -> None:
     if len(errors) == 1:
         raise ValueError("sensitive_features holds one group only; a disparity needs at least two.")
-    return max(errors.values()) - min(errors.values())
 
 
 class _DisparityScorer:
@@ -157,18 +173,16 @@ class _DisparityScorer:
                 "sklearn.set_config(enable_metadata_routing=True), pass cross_validate(..., params="
                 "{'sensitive_features': groups}) or search.fit(X, sensitive_features=groups)."
             )
-        given = estimator, X, sensitive_features
-        shares = group_reconstruction_errors(
-            *given, sample_weight=sample_weight, relative_errors=True
-        )
-        if max(shares.values()) <= 1e-3:
+        _, errors, shares = _by_group(estimator, X, sensitive_features, sample_weight)
+        _refuse_one_group(errors)
+        if max(shares) <= 1e-3:
             warn(
                 "this projection loses next to nothing of any group, so a search over n_components "
                 "ends here, fair or not; search with a fixed n_components, or let another score "
                 "choose it: scoring={'R2': 'r2', 'disparity': disparity_scorer}, refit='R2'.",
                 UserWarning,
             )
-        return -reconstruction_disparity(*given, sample_weight=sample_weight)
+        return min(errors) - max(errors)
 
     def get_metadata_routing(self) -> MetadataRequest:
         """Ask scikit-learn for the groups and the weights."""

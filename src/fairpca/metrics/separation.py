@@ -84,7 +84,7 @@ def group_separation(
         )
     else:
         fitted = fitted_map(estimator)
-        moments = X._keep()
+        moments = X.keep()
         check_n_features(len(fitted.map.mean), moments.n_features, "group_separation")
     check_several_groups(moments.groups.tolist(), int(moments.counts.sum()), otherwise="")
     return separation(moments, fitted.map.encode)

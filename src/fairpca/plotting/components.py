@@ -7,8 +7,9 @@ import numpy as np
 
 from fairpca._estimators.base import FairProjection
 from fairpca._estimators.fair_pca import FairPCA
-from fairpca._input.checks import check_integer, check_same_order
+from fairpca._input.checks import check_integer
 from fairpca._input.labels import encode_groups
+from fairpca._input.stream import open_input, refuse_stream
 from fairpca._linear_map import fitted_map, refuse_unfitted, steps_to_map
 from fairpca._typing import Array
 from fairpca.plotting._common import axes_for, escaped, group_options, style_of
@@ -42,7 +43,8 @@ class ScoresDisplay:
         Steps after the projection in a pipeline, such as a classifier, are left out.
         """
         refuse_unfitted(estimator)
-        check_same_order(X, sensitive_features=sensitive_features)
+        refuse_stream(X, "a picture needs rows in memory", "pass a sample of them as a data frame")
+        X, sensitive_features, *_ = open_input(X, sensitive_features)
         order = "variance"
         for step in steps_to_map(estimator, strict=False):
             X = step.transform(X)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone
 
-from fairpca._estimators.base import FairProjection
+from fairpca._estimators.base import FairProjection, settled_groups
 from fairpca._estimators.fair_pca import FairPCA
 from fairpca._typing import Array, Codes
 from fairpca.exceptions import quietly
@@ -118,7 +118,7 @@ class GroupErrorDisplay:
         pca = np.array([fit.pca_group_errors_ for fit in fits])
         errors, share = np.array([fit.group_errors_ for fit in fits]), None
         if cls._as_shares:
-            whole = fair._settle(fair.moments_).measured(fair.relative_errors).traces
+            whole = settled_groups(fair, fair.moments_).measured(fair.relative_errors).traces
             whole = np.where(whole > 0, whole, np.inf)  # a group that does not vary loses nothing
             pca, errors = 1 - pca / whole, 1 - errors / whole
             share = fair.n_components if isinstance(fair.n_components, float) else None

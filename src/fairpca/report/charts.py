@@ -13,12 +13,14 @@ import numpy as np
 
 from fairpca._audit.record import AnyAudit, Audit
 from fairpca._audit.verdict import Case
-from fairpca._typing import Array
+from fairpca._typing import Array, Codes
 from fairpca.report.sentences import group_names, methods
 from fairpca.report.text import display_names
 
 #: How many columns and components a chart has room for.
 _MOST_COLUMNS, _MOST_COMPONENTS = 20, 10
+#: How many groups have a colour of their own; the others share one.
+MOST_HUES = 7
 RATES = {
     metric: metric.replace("_", " ").capitalize()
     for metric in ("selection_rate", "true_positive_rate", "false_positive_rate")
@@ -53,24 +55,52 @@ def charts(audit: AnyAudit, with_rows: bool) -> dict[str, Any]:
         weights = [] if audit.loadings is None else [audit.loadings]
         return made | _columns(audit, weights, [audit.column_errors])
     made |= {kind: {"kind": kind} for kind in ("frontier", "errors")}
-    curve, names = audit.ranks, group_names(audit)
-    ranks = zip(curve.n_components.tolist(), curve.group, curve.pca_gap, strict=True)
-    own = [{"r": r, "group": names[g], **gap._asdict()} for r, g, gap in ranks if gap is not None]
-    made["ranks"] = {"kind": "ranks", "r": audit.n_components, "marks": own}
-    fit, rows = audit.fit, audit.rows
+    made["ranks"] = _ranks(audit)
+    fit = audit.fit
     errors = [fit.pca_column_errors, fit.fair_column_errors]
     made |= _columns(audit, [fit.pca_loadings, fit.fair_loadings], errors)
     if audit.kept is not None:
         made.pop("loadings")  # only zeros and ones
-    if with_rows and rows is not None:
-        by_code = list(names.values())
-        for place, scores in (("scores-pca", rows.pca), ("scores-fair", rows.fair)):
-            points = [
-                {"g": g, "group": by_code[g], "one": point[0], "two": point[-1]}
-                for g, point in zip(rows.group.tolist(), scores.tolist(), strict=True)
-            ]
-            made[place] = {"kind": "scores", "marks": points}
+    if with_rows and audit.rows is not None:
+        made["scores-pca"] = _scores(audit, audit.rows.group, audit.rows.pca)
+        made["scores-fair"] = _scores(audit, audit.rows.group, audit.rows.fair)
     return made
+
+
+def hues_of(audit: AnyAudit) -> dict[Any, int]:
+    """The colour and shape of each judged group; the last one is for all but the worst off."""
+    judged = [row for row in audit.groups if row.judged]
+    judged.sort(key=lambda row: -row.baseline.read(audit.verdict.by_share)[1])
+    return {row.label: min(place, MOST_HUES) for place, row in enumerate(judged)}
+
+
+def _ranks(audit: Audit) -> dict[str, Any]:
+    """The largest gap by number of components; a run is as long as one group has it."""
+    curve = audit.ranks
+    names = group_names(audit)
+    hues = hues_of(audit)
+    marks: list[dict[str, Any]] = []
+    run = 0
+    last = None
+    for r, label, gap in zip(curve.n_components.tolist(), curve.group, curve.pca_gap, strict=True):
+        if gap is None:
+            continue
+        run += label != last
+        last = label
+        own = {"r": r, "g": hues.get(label, MOST_HUES), "group": names[label], "run": run}
+        marks.append(own | gap._asdict())
+    return {"kind": "ranks", "r": audit.n_components, "marks": marks}
+
+
+def _scores(audit: Audit, codes: Codes, scores: Array) -> dict[str, Any]:
+    """Single people on the first two components."""
+    names = list(group_names(audit).values())
+    hues = hues_of(audit)
+    marks = [
+        {"g": hues[audit.groups[g].label], "group": names[g], "one": point[0], "two": point[-1]}
+        for g, point in zip(codes.tolist(), scores.tolist(), strict=True)
+    ]
+    return {"kind": "scores", "marks": marks}
 
 
 def _gaps(audit: AnyAudit) -> dict[str, Any]:

@@ -16,9 +16,9 @@ from fairpca._progress import printable
 from fairpca._typing import Array
 from fairpca.path import TradeoffPath
 from fairpca.report import sentences
-from fairpca.report.charts import charts
+from fairpca.report.charts import charts, hues_of
 from fairpca.report.sentences import group_names
-from fairpca.report.text import figure, percent, worse
+from fairpca.report.text import counted, figure, percent, worse
 
 
 def _versions() -> dict[str, str]:
@@ -36,6 +36,9 @@ class Origin:
     streamed: bool = False  # whether the rows were too many to be kept in memory
     notes: list[str] = field(default_factory=list)  # sentences on what was done to the data
     model_file: str = ""  # the model that was judged, if there is one
+    population: str = ""  # whom the rows stand for, in the words of whoever asked
+    period: str = ""  # when they were collected
+    auditor: str = ""  # who asked
     command: str = ""  # the command that gives the same page
     fit_command: str = ""  # the command that fits the fair version
     step_command: str = ""  # fits a smaller step; {step} is its overall error increase
@@ -72,6 +75,7 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
         one_of_two = len(audit.groups) == 2 and audit.provenance.reference is None
         return Cell("–") if shown.text and one_of_two and reading[1] < 0 else shown
 
+    hues = hues_of(audit)
     for g, (row, name) in enumerate(zip(audit.groups, group_names(audit).values(), strict=True)):
         before, after, shown = row.baseline, row.alternative, row.n > 1  # not those of one person
         note = ""
@@ -82,6 +86,7 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
         gap = against_others(before.read(verdict.by_share))
         cells = {
             "g": g,
+            "hue": hues.get(row.label),
             "name": name,
             "n": f"{row.n:,}",
             "judged": row.judged,
@@ -102,12 +107,15 @@ def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
 def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
     """The steps of the slider: plain PCA, the efficient frontier, and the report's own step.
 
-    None if there is nothing to choose. Every step but the report's can be fitted again by its
-    increase of the overall error on the training rows. The report's own figures are those of
-    held-out people, so it has no place among steps that are judged by the training rows.
+    None if there is nothing to choose. Steps stand where they close this share of the difference
+    of errors under PCA, on the training rows. Every step but the report's can be fitted again by
+    its increase of the overall error on those rows. The report's own figures are those of held-out
+    people, so it has no place among steps that are judged by the training rows.
     """
-    path = audit.path if isinstance(audit, Audit) else None
-    if path is None or np.ptp(path.disparity) <= 1e-9 * float(path.group_errors.max()):
+    if not isinstance(audit, Audit) or audit.path is None:
+        return None
+    path = audit.path
+    if np.ptp(path.disparity) <= 1e-9 * float(path.group_errors.max()):
         return None
     seen = path.held_out or path
     n = int(np.flatnonzero(path.efficient).max(initial=0)) + 1
@@ -117,8 +125,10 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
     costs = _above_first(seen.reconstruction_error[:n]).tolist()
     budgets = [f"{more:.4g}" for more in _above_first(path.reconstruction_error[:n]).tolist()]
     shared = "".join(f", {name}={value!r}" for name, value in audit.provenance.shared.items())
+    closed = (1 - path.disparity[:n] / path.disparity[0]).tolist()
     steps = [
         {
+            "closed": closed[i],
             "disparity": float(seen.disparity[i]),
             "cost": costs[i],
             "changes": [own[i] for own in changes],
@@ -129,11 +139,12 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
     ]
     place = 0
     if audit.verdict.remedy is not Remedy.IS_PCA and seen is not path:
-        cost = audit.overall.change.value
-        place = max(1, int(np.searchsorted(costs, cost)))  # PCA stays first
+        own_closed = _closed(audit, path)
+        place = max(1, int(np.searchsorted(closed, own_closed)))  # PCA stays first
         own = {
+            "closed": own_closed,
             "disparity": _difference(audit, path),
-            "cost": cost,
+            "cost": audit.overall.change.value,
             "changes": [row.change.value for row in audit.groups],
             "command": origin.fit_command,
             "python": audit.provenance.alternative,
@@ -142,14 +153,13 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
     apart = [abs(step["disparity"]) for step in steps]
     for step, left in zip(steps, apart, strict=True):
         step["left"] = figure(left, apart[0])
-    at_end = 0 < place == len(steps) - 1
-    names = enumerate(group_names(audit).values())
+    hues = hues_of(audit)
+    named = zip(range(len(audit.groups)), group_names(audit).values(), audit.groups, strict=True)
     return {
         "steps": steps,
-        "groups": [(g, name) for g, name in names if audit.groups[g].judged],
+        "groups": [(g, name, hues[row.label]) for g, name, row in named if row.judged],
         "start": place,
         "held_out": seen is not path,
-        "beyond": at_end and path.parity_reached and apart[place] < apart[0] / 5,
         "widens": max(apart) > apart[0],
     }
 
@@ -160,12 +170,25 @@ def _above_first(errors: Array) -> Array:
     return np.asarray((ratio - 1).round(9))
 
 
+def _closed(audit: Audit, path: TradeoffPath) -> float:
+    """The share of PCA's difference that the fair version closes on the rows fitted to."""
+    labels = [row.label for row in audit.groups]
+    at = [labels.index(label) for label in path.groups.tolist()]
+    before = audit.fit.pca_errors[at]
+    ratios = np.divide(audit.fit.fair_errors[at], before, out=np.ones(len(at)), where=before > 0)
+    errors = dict(zip(path.groups.tolist(), (ratios * path.group_errors[0]).tolist(), strict=True))
+    return 1 - abs(_apart(errors, path)) / float(path.disparity[0])
+
+
 def _difference(audit: AnyAudit, path: TradeoffPath) -> float:
     """How far apart the errors of the fair version are, as the frontier measures it."""
     reading = "share" if audit.verdict.by_share else "error"
-    errors = {row.label: getattr(row.alternative, reading) for row in audit.groups}
+    return _apart({row.label: getattr(row.alternative, reading) for row in audit.groups}, path)
+
+
+def _apart(errors: dict[Any, float], path: TradeoffPath) -> float:
     if len(path.groups) == 2:
-        return float(errors.get(path.harmed_group, 0.0) - errors.get(path.privileged_group, 0.0))
+        return errors.get(path.harmed_group, 0.0) - errors.get(path.privileged_group, 0.0)
     return float(np.ptp([errors[label] for label in path.groups.tolist() if label in errors]))
 
 
@@ -178,26 +201,39 @@ def context(
     slider, drawn = slider_steps(audit, origin), charts(audit, with_rows)
     provenance = audit.provenance
     can_judge = audit.verdict.case is not Case.CANNOT_JUDGE
-    sections = {
-        "groups": True,
-        "price": slider and len(slider["steps"]) > 2 and audit.verdict.worse,
-        "columns": columns and (can_judge or columns is audit),
-        "ranks": can_judge and "ranks" in drawn and len(drawn["ranks"]["marks"]) > 1,
-        "unusual": can_judge and any(row.baseline.robust for row in audit.groups),
-        "guessed": audit.leakage,
-        "outcomes": audit.selected,
-        "scores": "scores-pca" in drawn,
-        "annex": True,
-    }
     names, reference = group_names(audit), provenance.reference
     against = "all others" if reference is None else names[reference]
     group_columns = " and ".join(provenance.group_columns) or "group"
+    to_keep = counted(audit.n_components, "column")
+    sections = [
+        ("groups", f"Every group against {against}", True),
+        (
+            "price",
+            "How much fairness, at what price",
+            slider and len(slider["steps"]) > 2 and audit.verdict.worse,
+        ),
+        ("columns", f"Which {to_keep} to keep", columns and (can_judge or columns is audit)),
+        (
+            "ranks",
+            "Other numbers of components",
+            can_judge and "ranks" in drawn and len(drawn["ranks"]["marks"]) > 1,
+        ),
+        (
+            "unusual",
+            "Is it a few unusual people?",
+            can_judge and any(row.baseline.robust for row in audit.groups),
+        ),
+        ("guessed", "Can the group be guessed from the output?", audit.leakage),
+        ("outcomes", "Who is selected", audit.selected),
+        ("scores", "Single people", "scores-pca" in drawn),
+        ("annex", "Annex", True),
+    ]
     return {
         "audit": audit,
         "origin": origin,
         "words": sentences,
         "verdict": sentences.say(audit),
-        "sections": [name for name, wanted in sections.items() if wanted],
+        "sections": {name: title for name, title, wanted in sections if wanted},
         "title": printable(f"{origin.model_file or origin.source}, by {group_columns}"),
         "group_columns": printable(group_columns),
         "methods": sentences.methods(audit),

@@ -2,7 +2,7 @@
 // expressions, so whatever they contain is drawn as text. Colours are variables in the style sheet.
 const read = (id) => JSON.parse(document.getElementById(id).textContent);
 const charts = read("charts"), path = read("path"), methods = read("methods");
-const shapes = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left"];
+const shapes = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left", "stroke"];
 const groupScale = (marks, range) => {
   const domain = [...new Set(marks.map((mark) => mark.g))].sort((a, b) => a - b);
   return { domain, range: domain.map(range) };
@@ -10,7 +10,7 @@ const groupScale = (marks, range) => {
 const number = (field, title, { axis, ...rest } = {}) =>
   ({ field, title, type: "quantitative", axis: { labelOverlap: true, ...axis }, ...rest });
 const rows = (field, sort) => ({ field, type: "nominal", sort, title: null, axis: { grid: true, labelLimit: 180 } });
-const byGroup = (marks) => ({ field: "g", type: "nominal", legend: null, scale: groupScale(marks, (g) => `var(--g${g % 7})`) });
+const byGroup = (marks) => ({ field: "g", type: "nominal", legend: null, scale: groupScale(marks, (g) => `var(--g${g})`) });
 const byMethod = (range) => ({ field: "method", type: "nominal", legend: null, scale: { domain: methods, range } });
 const colour = byMethod(["var(--pca)", "var(--fair)"]), shape = byMethod(["circle", "square"]);
 const times = (unit, marks) => marks.map((mark) => ({ ...mark, value: unit * mark.value, low: unit * mark.low, high: unit * mark.high }));
@@ -25,7 +25,7 @@ const whole = (marks) => {
   return all.filter((_, i) => i % every === 0);
 };
 const atPosition = [{ filter: "datum.i == position" }];
-const atStep = number("i", "step", { axis: { tickMinStep: 1, format: "d" } });
+const atStep = number("closed", "share of PCA’s difference that is closed, %");
 
 const kinds = {
   intervals({ marks, title, unit }) {
@@ -46,9 +46,9 @@ const kinds = {
     };
   },
   frontier() {
-    const start = path.start, marks = path.steps.map(({ disparity, cost }, i) => ({ i, disparity, cost: 100 * cost }));
+    const start = path.start, marks = path.steps.map(({ closed, disparity, cost }, i) => ({ i, closed: 100 * closed, disparity, cost: 100 * cost }));
     const ends = [{ ...marks[0], name: "PCA" }, { ...marks[start], name: "this report" }].slice(0, start ? 2 : 1)
-      .map((end) => ({ ...end, early: end.i < marks.length / 2 })); // names of early steps stand to the right
+      .map((end) => ({ ...end, early: end.closed < 50 })); // names of early steps stand to the right
     return {
       data: { values: marks },
       height: 260,
@@ -71,8 +71,8 @@ const kinds = {
     };
   },
   errors() {
-    const marks = path.groups.flatMap(([g, group]) => path.steps.map(({ changes }, i) =>
-      ({ i, g, group, change: changes[g] === null ? null : 100 * changes[g] }))).filter(({ change }) => change !== null);
+    const marks = path.groups.flatMap(([id, group, g]) => path.steps.map(({ closed, changes }, i) =>
+      ({ i, closed: 100 * closed, id, g, group, change: changes[id] === null ? null : 100 * changes[id] }))).filter(({ change }) => change !== null);
     const y = number("change", "error of each group, % above PCA");
     return {
       data: { values: marks },
@@ -80,12 +80,13 @@ const kinds = {
       params: [{ name: "position", value: path.start }],
       encoding: { x: atStep, color: byGroup(marks) },
       layer: [
-        { mark: { type: "line", strokeWidth: 2.5 }, encoding: { y } },
+        { mark: { type: "line", strokeWidth: 2.5 }, encoding: { y, detail: { field: "id", type: "nominal" } } },
         { transform: atPosition, mark: { type: "rule", strokeDash: [3, 3], opacity: 0.4 }, encoding: { color: { value: "var(--soft)" } } },
-        { transform: atPosition, mark: { type: "point", filled: true, size: 120, opacity: 1 }, encoding: { y, shape: { ...byGroup(marks), scale: groupScale(marks, (g) => shapes[g % 7]) }, tooltip: tip(["group", "group"], ["change", "% above PCA"]) } },
+        { transform: atPosition, mark: { type: "point", filled: true, size: 120, opacity: 1 }, encoding: { y, shape: { ...byGroup(marks), scale: groupScale(marks, (g) => shapes[g]) }, tooltip: tip(["group", "group"], ["change", "% above PCA"]) } },
       ],
     };
   },
+  // The gap may be that of another group at the next number of components: no line joins the two.
   ranks({ marks, r }) {
     const y = number("value", "gap, %"), grey = "var(--pca)";
     return {
@@ -93,8 +94,9 @@ const kinds = {
       height: 240,
       encoding: { x: number("r", "components", { axis: { values: whole(marks), format: "d" }, scale: { zero: false, nice: false, padding: 12 } }) },
       layer: [
-        { mark: { type: "area", opacity: 0.18, color: grey }, encoding: { y: number("low", "gap, %"), y2: { field: "high" } } },
-        { mark: { type: "line", color: grey, point: { color: grey } }, encoding: { y, tooltip: tip(["r", "components"], ["group", "group"], ["value", "gap, %"], ["low", "from"], ["high", "to"]) } },
+        { mark: { type: "rule", opacity: 0.3, strokeWidth: 6, color: grey }, encoding: { y: number("low", "gap, %"), y2: { field: "high" } } },
+        { mark: { type: "line" }, encoding: { y, color: byGroup(marks), detail: { field: "run", type: "nominal" } } },
+        { mark: { type: "point", filled: true, size: 60, opacity: 1 }, encoding: { y, color: byGroup(marks), shape: { ...byGroup(marks), scale: groupScale(marks, (g) => shapes[g]) }, tooltip: tip(["r", "components"], ["group", "group"], ["value", "gap, %"], ["low", "from"], ["high", "to"]) } },
         { data: { values: [{ r }] }, mark: { type: "rule", strokeDash: [2, 3], opacity: 0.6 } },
         { data: { values: [{ value: 0 }] }, mark: { type: "rule", opacity: 0.6 }, encoding: { x: null, y } },
       ],
@@ -133,7 +135,7 @@ const kinds = {
     return {
       height: 300,
       mark: { type: "point", filled: true, size: 26, opacity: 0.7 },
-      encoding: { x: number("one", "component 1"), y: number("two", "component 2"), color: byGroup(marks), shape: { ...byGroup(marks), scale: groupScale(marks, (g) => shapes[g % 7]) }, tooltip: tip(["group", "group"]) },
+      encoding: { x: number("one", "component 1"), y: number("two", "component 2"), color: byGroup(marks), shape: { ...byGroup(marks), scale: groupScale(marks, (g) => shapes[g]) }, tooltip: tip(["group", "group"]) },
     };
   },
 };

@@ -16,7 +16,7 @@ async function draw() {
   await Promise.all(Object.entries(charts).map(async ([id, chart]) => {
     const place = document.querySelector(`#${id}`);
     if (!place) return;
-    const { view } = await vegaEmbed(place, specification(chart), { actions: false, renderer: "svg", config });
+    const { view } = await vegaEmbed(place, specification(chart), { actions: false, renderer: "svg", config, ast: true });
     views[id] = view;
   }));
   follow();
@@ -52,11 +52,20 @@ function makeClickable(id) {
     if (event.type === "pointermove" && event.buttons !== 1) return;
     const box = svg.getBoundingClientRect();
     const x = ((event.clientX - box.left) * svg.viewBox.baseVal.width) / box.width - view.origin()[0];
-    slider.value = Math.round(view.scale("x").invert(x));
+    const closed = view.scale("x").invert(x) / 100;
+    const far = path.steps.map((step) => Math.abs(step.closed - closed));
+    slider.value = far.indexOf(Math.min(...far));
     follow();
   };
   for (const kind of ["pointerdown", "pointermove"]) svg.addEventListener(kind, move);
 }
+
+// A table that is wider than its place says so.
+const cue = () => {
+  for (const place of document.querySelectorAll(".scroll")) place.classList.toggle("over", place.scrollWidth > place.clientWidth + 1);
+};
+addEventListener("resize", cue);
+cue();
 
 // Nothing can be unfolded on paper.
 addEventListener("beforeprint", () => {
