@@ -145,7 +145,8 @@ class LinearMap:
     def group_errors(self, sums: _Sums) -> tuple[Array, Array]:
         """Squared errors, and squared distances from the mean, summed over the rows of groups."""
         inner = self.in_units()
-        return sums.divided(self.units).lost(inner.encode, inner.decode, inner.mean)
+        lost, distances = sums.divided(self.units).lost(inner.encode, inner.decode, inner.mean)
+        return lost.sum(axis=1), distances.sum(axis=1)
 
 
 class FittedMap(NamedTuple):

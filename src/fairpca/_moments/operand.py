@@ -81,15 +81,6 @@ class Operand:
         matrices = V.T @ self.products(V)
         return self.inside(0.5 * (matrices + matrices.swapaxes(1, 2)))
 
-    @property
-    def diagonals(self) -> Array:
-        """The variance of each feature in each group, of shape (k, d)."""
-        M = self.compact.dense_matrices
-        if self.frame is None:
-            return np.asarray(np.einsum("kii->ki", M))
-        Q = self.frame.axes
-        return np.asarray(np.einsum("kij,ij->ki", Q @ M, Q))
-
     def products(self, V: Array) -> Array:
         """``C_g V`` for every group, of shape (k, d, m) for V of shape (d, m)."""
         return np.asarray(self.dense_matrices @ V)
