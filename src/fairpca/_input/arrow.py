@@ -157,7 +157,9 @@ def numbers_of(column: Any) -> NDArray[Any]:
 
 def labels_of(column: Any) -> CodedLabels:
     """A column of labels by code and dictionary; nulls have the label None."""
-    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    coded = column
+    if not pa.types.is_dictionary(column.type):
+        coded = column.dictionary_encode()
     labels = [_plain(label) for label in coded.dictionary.to_pylist()]
     codes = coded.indices.cast("int64").fill_null(len(labels)).to_numpy(zero_copy_only=False)
     return CodedLabels(codes, [*labels, None])
@@ -167,7 +169,9 @@ def _plain(label: Any) -> Any:
     """A label as Python has it; whole decimals, which queries make of sums, are integers."""
     if not isinstance(label, Decimal):
         return label
-    return int(label) if label == label.to_integral_value() else float(label)
+    if label == label.to_integral_value():
+        return int(label)
+    return float(label)
 
 
 def chunked(column: Any) -> Any:
@@ -177,4 +181,6 @@ def chunked(column: Any) -> Any:
 
 def outcomes_of(column: Any) -> CodedLabels | Array:
     """A column of outcomes: numbers as they are, anything else as labels."""
-    return numbers_of(column) if holds_numbers(column.type) else labels_of(column)
+    if holds_numbers(column.type):
+        return numbers_of(column)
+    return labels_of(column)

@@ -57,7 +57,9 @@ class DeviceRows:
         if library_of(X) == "torch" and str(X.layout) != "torch.strided":
             problem = f"X is a sparse torch tensor ({X.layout}), and only dense ones are taken"
             raise TypeError(f"{problem}; pass X.to_dense(), or a scipy.sparse matrix.")
-        self._X = X.detach() if library_of(X) == "torch" else X
+        self._X = X
+        if library_of(X) == "torch":
+            self._X = X.detach()
         self.n_rows, self.n_features = map(int, X.shape)
         namespace = getattr(X, "__array_namespace__", None)
         self._xp = sys.modules[library_of(X)] if namespace is None else namespace()
@@ -71,7 +73,8 @@ class DeviceRows:
     ) -> tuple[Array, Array]:
         """Per group, the weighted sum and Gram matrix of ``x - shift``, computed on the device."""
         k, d = shifts.shape
-        size, origins = max(64, 8 * ENTRIES_AT_A_TIME // d), self._here(shifts)
+        size = max(64, 8 * ENTRIES_AT_A_TIME // d)
+        origins = self._here(shifts)
         sums = [self._here(np.zeros(d)) for _ in range(k)]
         grams = [self._here(np.zeros((d, d))) for _ in range(k)]
         for low in range(0, self.n_rows, size):
@@ -91,7 +94,9 @@ class DeviceRows:
         centred = self._double(self._X) - self._here(before)
         values = centred @ self._here(matrix.copy()) + self._here(after)
         single = str(self._X.dtype).endswith("float32")
-        return self._xp.asarray(values, dtype=self._xp.float32) if single else values
+        if single:
+            return self._xp.asarray(values, dtype=self._xp.float32)
+        return values
 
     def _double(self, values: Any) -> Any:
         double = self._xp.asarray(values, dtype=self._xp.float64)
