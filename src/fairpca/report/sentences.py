@@ -618,8 +618,8 @@ def _notices(audit: AnyAudit) -> list[str]:
         said.append("This is a close call: in other folds the answer is another.")
     for label in verdict.depending:
         if label != verdict.group:
-            own = name(audit, label)
-            said.append(f"{own} is described worse too, but {depends(audit, label)}.")
+            on, _, _ = _read_otherwise(overturning(audit, label))
+            said.append(f"Whether {name(audit, label)} is described worse depends on {on}.")
     if verdict.other_group is not None and not verdict.readings_agree:
         named = [verdict.group if verdict.worse else None, verdict.other_group]
         named = named[::-1] if verdict.by_share else named
