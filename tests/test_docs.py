@@ -539,6 +539,25 @@ def test_links_of_the_readme():
     assert all(link.startswith("https://") for link in made)
 
 
+def test_links_of_the_pages_work_on_a_code_host():
+    """They are files of the repository, and headings as a code host names them."""
+
+    def headings(path: Path) -> set[str]:
+        found = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+        return {re.sub(r"[^\w\s-]", "", name).strip().lower().replace(" ", "-") for name in found}
+
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+        assert not re.search(r"{\w+}`|:(doc|ref):|csv-table", text), page
+        for link in re.findall(r"(?:\]\(|src=\")([^)\"\s]+)", text):
+            if link.startswith("https://"):
+                continue
+            path, _, heading = link.partition("#")
+            target = page.parent / path if path else page
+            assert target.exists(), f"{page.name}: {link}"
+            assert not heading or heading in headings(target), f"{page.name}: {link}"
+
+
 def test_messages_name_packages_that_can_be_installed():
     """fairpca is not published, so ``pip install "fairpca[cli]"`` would not find it."""
     named = set()
