@@ -206,7 +206,8 @@ def results(
     fixed.
     """
     groups = group_results(crossed, setup)
-    shown = shown_in(gaps_of(groups, setup.by_share))
+    gaps = gaps_of(groups, setup.by_share)
+    shown = {label: gaps[label] for label in shown_in(gaps)}
     readings = readings_of(setup, crossed, usual, shown)
     columns = deciding_columns(setup, crossed.alone.rows, crossed.alone.errors[0])
     before, after, *_ = crossed.folds.totals.overall.tolist()

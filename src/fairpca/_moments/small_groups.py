@@ -53,11 +53,15 @@ class SettledGroups:
         """The second moments of all rows about the overall mean, in the units of X."""
         operand = self.operand
         C = np.tensordot(operand.shares, operand.dense_matrices, axes=1)
-        return C if self.scale is None else C * np.outer(self.scale, self.scale)
+        if self.scale is None:
+            return C
+        return C * np.outer(self.scale, self.scale)
 
     def measured(self, relative_errors: bool) -> Operand:
         """The operand; with ``relative_errors``, errors are shares of each group's own variance."""
-        return self.operand.relative() if relative_errors else self.operand
+        if relative_errors:
+            return self.operand.relative()
+        return self.operand
 
     def with_repeats(self, repeats: Sequence[GroupMoments]) -> SettledGroups:
         """Add the cells of further repeats of a splitter, with small groups merged there too."""

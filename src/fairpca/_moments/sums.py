@@ -53,7 +53,9 @@ def means_from(center: Center, from_mean: Array, compared: Mask | None) -> Array
     if center == "balanced":
         counted = from_mean if compared is None else from_mean[compared]
         return np.asarray(from_mean - counted.mean(axis=0))
-    return from_mean if center == "overall" else np.zeros_like(from_mean)
+    if center == "overall":
+        return from_mean
+    return np.zeros_like(from_mean)
 
 
 def _both_ways(u: Array, v: Array) -> Array:

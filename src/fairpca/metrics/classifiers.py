@@ -260,7 +260,8 @@ def classifier_outcomes(
             name += f" that ends in {type(estimator.steps[-1][1]).__name__}"
             cure = "pass estimator=pipeline[:-1], classifier=pipeline[-1]"
         raise TypeError(f"estimator is a {name}, which has no transform; {cure}.")
-    classifier = _LOGISTIC if classifier is None else classifier
+    if classifier is None:
+        classifier = _LOGISTIC
     _check_classifier("classifier", classifier)
     if issparse(X):
         raise TypeError("X is sparse; pass X.toarray(), or fewer rows if that is too large.")
