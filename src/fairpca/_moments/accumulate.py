@@ -116,7 +116,9 @@ def _dense_sums(
         high = min(low + size, stop)
         order, groups = by_group(codes[low:high], k)
         Z = rows.gather(low, order, buffer)
-        w = ones if weights is None else np.sqrt(weights[low:high][order])
+        w = ones
+        if weights is not None:
+            w = np.sqrt(weights[low:high][order])
         for g, members in groups:
             Z_g = Z[members]
             w_g = w[members]

@@ -246,7 +246,9 @@ class GroupMoments:
         if folds is not None and not isinstance(folds, FoldRule):
             raise ValueError("pass streams and Dask with a number of folds, for example folds=10.")
         if isinstance(given.X, Stream):
-            target = given.y if callable(given.y) else _unchanged
+            target = _unchanged
+            if callable(given.y):
+                target = given.y
             moments = moments_of_stream(given.X, folds, self, target=target)
         else:
             from fairpca._moments.dask import moments_of_dask
@@ -304,8 +306,12 @@ class GroupMoments:
             folds = str(self._rule)
         elif self.n_folds:
             folds = "numbered folds"
-        outcomes = "none" if self.outcomes is None else "classes"
-        units = "none" if self._units is None else "labels"
+        outcomes = "classes"
+        if self.outcomes is None:
+            outcomes = "none"
+        units = "labels"
+        if self._units is None:
+            units = "none"
         return {
             "number of targets": str(self.n_targets),
             "outcomes": outcomes,
@@ -777,7 +783,9 @@ def moments_of_stream(
 
 def fan_in(n_features: int, folds: FoldRule | Codes | None) -> int:
     """How many moments are merged at once: fewer if they are large."""
-    n_cells = folds.n_folds if isinstance(folds, FoldRule) else 1
+    n_cells = 1
+    if isinstance(folds, FoldRule):
+        n_cells = folds.n_folds
     return max(2, min(16, _MERGE_BYTES // (8 * n_cells * max(1, n_features) ** 2)))
 
 

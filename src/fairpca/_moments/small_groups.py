@@ -92,7 +92,8 @@ def settle_small_groups(
     if small and small_groups != "ignore":
         sizes = counts[is_small].tolist()
         listed = [f"{label!r} ({size} rows)" for label, size in zip(small, sizes, strict=True)]
-        listed[10:] = [f"{len(listed) - 10} more"] if len(listed) > 10 else []
+        if len(listed) > 10:
+            listed[10:] = [f"{len(listed) - 10} more"]
         fewer = f"fewer than min_group_size={min_group_size} rows"
         problem = f"groups with {fewer}: {', '.join(listed)}"
         remedy = "small_groups='ignore' to count them in the overall error only"
@@ -111,7 +112,9 @@ def settle_small_groups(
         moments = moments.renamed(merged)
         compared = np.ones(len(moments.groups), dtype=bool)
     features = moments.keep()  # without folds, outcomes and targets
-    cells = None if features is moments else moments
+    cells = None
+    if features is not moments:
+        cells = moments
     return SettledGroups(features, compared, small, cells, merged=merged)
 
 

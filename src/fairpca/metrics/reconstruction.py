@@ -206,5 +206,7 @@ def refuse_data(judged: Any, call: str) -> None:
     if has_rows and not is_model:
         kind = type(judged).__name__
         shape = getattr(judged, "shape", None)
-        of_shape = f" of shape {shape}" if shape is not None else ""
+        of_shape = ""
+        if shape is not None:
+            of_shape = f" of shape {shape}"
         raise TypeError(f"what is judged comes first, but this is a {kind}{of_shape}; pass {call}.")
