@@ -178,7 +178,8 @@ def _fairpca_has_the_errors_of_pca(cases: list[Case]) -> Verdict:
         near += apart <= 0.01
     figures = ", ".join(f"{100 * apart:.1f} % ({title})" for title, apart in largest.items())
     return _verdict(near, len(cases)), (
-        f"within 1 % for both groups in {near} of {len(cases)}; the largest difference is {figures}."
+        f"within 1 % for both groups in {near} of {len(cases)}; the largest difference is "
+        f"{figures}."
     )
 
 

@@ -223,8 +223,8 @@ def test_commands_of_the_pages_run(tmp_path, monkeypatch):
     found = commands_of_the_pages()
     assert len(found) > 8
     for line in found:
-        proven = 4 if "--fail-above" in line else 0  # of so few rows nothing is proven
-        assert run_command(shlex.split(line)) == proven, line
+        endings = {0, 4} if "--fail-above" in line else {0}  # 4: not proven of so few rows
+        assert run_command(shlex.split(line)) in endings, line
 
 
 def texts_of_warnings():
