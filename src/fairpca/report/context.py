@@ -118,49 +118,69 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
     if np.ptp(path.disparity) <= 1e-9 * float(path.group_errors.max()):
         return None
     seen = path.held_out or path
-    n = int(np.flatnonzero(path.efficient).max(initial=0)) + 1
-    by_group = dict(zip(path.groups.tolist(), _above_first(seen.group_errors[:n]).T, strict=True))
-    unknown = np.full(n, None)  # for groups of one person, or that the fit set aside
-    changes = [by_group.get(g.label, unknown) if g.n > 1 else unknown for g in audit.groups]
-    costs = _above_first(seen.reconstruction_error[:n]).tolist()
-    budgets = [f"{more:.4g}" for more in _above_first(path.reconstruction_error[:n]).tolist()]
-    shared = "".join(f", {name}={value!r}" for name, value in audit.provenance.shared.items())
-    closed = (1 - path.disparity[:n] / path.disparity[0]).tolist()
-    steps = [
-        {
-            "closed": closed[i],
-            "disparity": float(seen.disparity[i]),
-            "cost": costs[i],
-            "changes": [own[i] for own in changes],
-            "command": origin.step_command.replace("{step}", budget),
-            "python": f"FairPCA({path.n_components}, max_error_increase={budget}{shared})",
-        }
-        for i, budget in enumerate(budgets)
-    ]
+    steps = _efficient_steps(audit, path, origin)
     place = 0
     if audit.verdict.remedy is not Remedy.IS_PCA and seen is not path:
-        own_closed = _closed(audit, path)
-        place = max(1, int(np.searchsorted(closed, own_closed)))  # PCA stays first
-        own = {
-            "closed": own_closed,
-            "disparity": _difference(audit, path),
-            "cost": audit.overall.change.value,
-            "changes": [row.change.value for row in audit.groups],
-            "command": origin.fit_command,
-            "python": audit.provenance.alternative,
-        }
+        own = _own_step(audit, path, origin)
+        closed = [step["closed"] for step in steps]
+        place = max(1, int(np.searchsorted(closed, own["closed"])))  # PCA stays first
         steps.insert(place, own)
     apart = [abs(step["disparity"]) for step in steps]
     for step, left in zip(steps, apart, strict=True):
         step["left"] = figure(left, apart[0])
     hues = hues_of(audit)
-    named = zip(range(len(audit.groups)), group_names(audit).values(), audit.groups, strict=True)
+    names = group_names(audit)
+    groups = [
+        (g, names[row.label], hues[row.label]) for g, row in enumerate(audit.groups) if row.judged
+    ]
     return {
         "steps": steps,
-        "groups": [(g, name, hues[row.label]) for g, name, row in named if row.judged],
+        "groups": groups,
         "start": place,
         "held_out": seen is not path,
         "widens": max(apart) > apart[0],
+    }
+
+
+def _efficient_steps(audit: Audit, path: TradeoffPath, origin: Origin) -> list[dict[str, Any]]:
+    """PCA and the efficient points of the frontier."""
+    seen = path.held_out or path
+    n = int(np.flatnonzero(path.efficient).max(initial=0)) + 1
+    by_group = dict(zip(path.groups.tolist(), _above_first(seen.group_errors[:n]).T, strict=True))
+    unknown = np.full(n, None)  # for groups of one person, or that the fit set aside
+    changes = []
+    for row in audit.groups:
+        changes.append(by_group.get(row.label, unknown) if row.n > 1 else unknown)
+    costs = _above_first(seen.reconstruction_error[:n]).tolist()
+    closed = (1 - path.disparity[:n] / path.disparity[0]).tolist()
+    shared = "".join(f", {name}={value!r}" for name, value in audit.provenance.shared.items())
+    steps = []
+    for i, more in enumerate(_above_first(path.reconstruction_error[:n]).tolist()):
+        step = {
+            "closed": closed[i],
+            "disparity": float(seen.disparity[i]),
+            "cost": costs[i],
+            "changes": [own[i] for own in changes],
+            "command": origin.step_command.replace("{step}", f"{more:.4g}"),
+            "python": f"FairPCA({path.n_components}, max_error_increase={more:.4g}{shared})",
+        }
+        steps.append(step)
+    return steps
+
+
+def _own_step(audit: Audit, path: TradeoffPath, origin: Origin) -> dict[str, Any]:
+    """The fair version, by the figures of held-out people."""
+    reading = "error"
+    if audit.verdict.by_share:
+        reading = "share"
+    held_out = {row.label: getattr(row.alternative, reading) for row in audit.groups}
+    return {
+        "closed": 1 - abs(_apart(_fitted_errors(audit, path), path)) / float(path.disparity[0]),
+        "disparity": _apart(held_out, path),
+        "cost": audit.overall.change.value,
+        "changes": [row.change.value for row in audit.groups],
+        "command": origin.fit_command,
+        "python": audit.provenance.alternative,
     }
 
 
@@ -170,20 +190,15 @@ def _above_first(errors: Array) -> Array:
     return np.asarray((ratio - 1).round(9))
 
 
-def _closed(audit: Audit, path: TradeoffPath) -> float:
-    """The share of PCA's difference that the fair version closes on the rows fitted to."""
-    labels = [row.label for row in audit.groups]
-    at = [labels.index(label) for label in path.groups.tolist()]
-    before = audit.fit.pca_errors[at]
-    ratios = np.divide(audit.fit.fair_errors[at], before, out=np.ones(len(at)), where=before > 0)
-    errors = dict(zip(path.groups.tolist(), (ratios * path.group_errors[0]).tolist(), strict=True))
-    return 1 - abs(_apart(errors, path)) / float(path.disparity[0])
-
-
-def _difference(audit: AnyAudit, path: TradeoffPath) -> float:
-    """How far apart the errors of the fair version are, as the frontier measures it."""
-    reading = "share" if audit.verdict.by_share else "error"
-    return _apart({row.label: getattr(row.alternative, reading) for row in audit.groups}, path)
+def _fitted_errors(audit: Audit, path: TradeoffPath) -> dict[Any, float]:
+    """The errors of groups under the fair version, on the rows fitted to, as the path has them."""
+    under_pca = dict(zip(path.groups.tolist(), path.group_errors[0].tolist(), strict=True))
+    both = np.stack([audit.fit.pca_errors, audit.fit.fair_errors]).T.tolist()
+    errors = {}
+    for row, (before, after) in zip(audit.groups, both, strict=True):
+        if row.label in under_pca and before > 0:
+            errors[row.label] = under_pca[row.label] * after / before
+    return errors
 
 
 def _apart(errors: dict[Any, float], path: TradeoffPath) -> float:
