@@ -367,7 +367,7 @@ def test_missing_values_are_refused_dropped_or_filled_in(people, tmp_path):
     lines = (people / "gap.csv").read_text("utf-8").splitlines()
     lines[1:41] = ["," + line.partition(",")[2] for line in lines[1:41]]
     (tmp_path / "holes.csv").write_text("\n".join(lines))
-    line = fails("audit", "holes.csv", *USUAL, cwd=tmp_path)
+    line = fails("audit", "holes.csv", *USUAL, "--missing", "error", cwd=tmp_path)
     assert all(option in line for option in ("--missing drop", "--missing median", "--drop"))
     dropped = run("audit", "holes.csv", *USUAL, "--missing", "drop", cwd=tmp_path).stdout
     assert "40 rows: left out, missing values" in dropped

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from helpers.command import fails, run
 
-from fairpca import FairPCACV, audit
+from fairpca import FairPCACV, audit, load_model
 from fairpca.cli.columns.roles import named_like, owner_of
 
 N = 240
@@ -165,3 +166,41 @@ def test_names_that_end_like_ids(name):
 def test_names_of_people():
     assert [owner_of(name) for name in ("person_id", "patientID", "userid")] == [True] * 3
     assert [owner_of(name) for name in ("job_ad_id", "hhid", "id", "nr")] == [False] * 4
+
+
+def holes(tmp_path):
+    """Rows of which a quarter of the men's lack two numbers."""
+    X, sex, _ = panel(n_people=N, visits=1)
+    rows = np.column_stack([*X.values()])
+    rows[(sex == "m") & (np.arange(N) % 4 == 1), :2] = np.nan
+    cells = {f"x{j}": np.where(np.isnan(x), "", x.astype(str)) for j, x in enumerate(rows.T)}
+    write(tmp_path / "d.csv", **cells, sex=sex)
+    return rows, sex
+
+
+def test_what_is_known_is_used_by_default(tmp_path):
+    rows, sex = holes(tmp_path)
+    model = FairPCACV(2, standardize=True, missing="available")
+    expected = audit(model, rows, sex, missing="available")
+    gaps = [row["baseline"]["gap"] for row in found(tmp_path)["groups"]]
+    for gap, row in zip(gaps, expected.groups, strict=True):
+        np.testing.assert_allclose([*gap.values()], [*row.baseline.gap], rtol=1e-6)
+    shown = said(tmp_path)
+    assert "x0 (60), x1 (60)" in " ".join(shown.replace(" and", ",").split())
+    assert "25.0 %" in shown or "25 %" in shown
+    assert "60 of 240 rows" in fails(
+        "audit", "d.csv", "-g", "sex", "--missing", "error", cwd=tmp_path
+    )
+
+
+def test_scores_of_incomplete_rows(tmp_path):
+    rows, _ = holes(tmp_path)
+    run("fit", "d.csv", "-g", "sex", "-r", "2", "-o", "m.safetensors", cwd=tmp_path)
+    run("transform", "m.safetensors", "d.csv", "-o", "s.csv", cwd=tmp_path)
+    scores = np.loadtxt(tmp_path / "s.csv", delimiter=",", skiprows=1)
+    model = load_model(tmp_path / "m.safetensors")
+    frame = pd.DataFrame(rows, columns=[f"x{j}" for j in range(4)])
+    np.testing.assert_allclose(scores, model.transform(frame), rtol=1e-8, atol=1e-10)
+    judged = ["audit", "d.csv", "-g", "sex", "--model", "m.safetensors"]
+    assert "x0 (60)" in run(*judged, cwd=tmp_path).stdout
+    assert "--missing" in fails(*judged, "--missing", "median", cwd=tmp_path)

@@ -97,7 +97,12 @@ _HINTS = {
 
 #: Options for arguments that have another name in Python.
 _RENAMED = {"pos_label": "--target-positive", "n_columns": "--components", "folds": "--cv"}
-_RENAMED |= {"header": "--no-header", "query": "--query", "sheet": "--sheet"}
+_RENAMED |= {
+    "missing": "--missing",
+    "header": "--no-header",
+    "query": "--query",
+    "sheet": "--sheet",
+}
 
 
 def _in_words_of_the_shell(error: Any, name: str) -> str:

@@ -37,7 +37,7 @@ def check_asked(asked: Asked) -> None:
     chosen: dict[str, Any] = {"group": (), "target": None, "weight": None, "seed": 0, "unit": None}
     chosen["keep_duplicates"] = False
     if asked.missing != "median":
-        chosen["missing"] = "error"
+        chosen["missing"] = "available"
     if asked.loadings:
         chosen["standardize"] = True
     if asked.rebuilt:

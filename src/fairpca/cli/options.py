@@ -103,9 +103,9 @@ COLUMNS = [
     _column("--encode", "", "Turn text columns into columns of zeros and ones."),
     _column(
         "--missing",
-        ["error", "drop", "median"],
-        "Refuse missing numbers, leave out their rows, or fill them in.",
-        "error",
+        ["available", "error", "drop", "median"],
+        "Use the numbers there are, refuse missing ones, leave out their rows, or fill them in.",
+        "available",
     ),
     _column("--missing-group", "NAME", "Put rows without a group into one of this name."),
 ]
@@ -186,7 +186,10 @@ PAGE = [
 ]
 MODEL_OUT = _output("--out -o", "FILE", "The model file to write; - prints it.", required=True)
 ROWS = _column(
-    "--missing", ["error", "drop"], "Refuse missing numbers, or leave out their rows.", "error"
+    "--missing",
+    ["available", "error", "drop"],
+    "Expect missing numbers from the others, if the model can; refuse or leave out their rows.",
+    "available",
 )
 SCORES_OUT = _output("--out -o", "FILE", "CSV or Parquet of scores; - prints CSV.", required=True)
 KEEP = _output("--keep", "COLUMN", "Copy columns, such as an id.", ())

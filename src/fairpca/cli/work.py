@@ -17,7 +17,6 @@ from typing import Any
 
 import click
 import numpy as np
-from numpy.typing import NDArray
 
 from fairpca import FairColumns, FairPCA, FairPCACV, MinMaxPCA, audit, audit_model
 from fairpca._audit.gate import Answer, Gate, gate
@@ -28,6 +27,7 @@ from fairpca._estimators.base import FairProjection
 from fairpca._input.folds import FoldRule
 from fairpca._input.rows import dense
 from fairpca._models.safetensors import ModelPipeline, load_model, read_extra, write_model
+from fairpca._moments.group_moments import GroupMoments
 from fairpca._progress import Progress
 from fairpca.cli import options as opt
 from fairpca.cli.columns.prepare import Prepared, prepare
@@ -63,10 +63,10 @@ _NOT_USED = {
 }
 
 
-def estimator_of(asked: Asked, sizes: NDArray[np.int64]) -> FairProjection:
-    """The estimator that ``fit`` saves and ``report`` judges, for groups of these sizes."""
+def estimator_of(asked: Asked, moments: GroupMoments) -> FairProjection:
+    """The estimator that ``fit`` saves and ``report`` judges, for rows with these moments."""
     r, shared = asked.components, opt.values(asked, opt.MEASURE)
-    shared["crossing"] = not asked.margins
+    shared |= _how(asked, moments)
     given = {name: v for name, v in opt.values(asked, opt.CHOICE).items() if v is not None}
     criterion = given.pop("criterion", None)
     if criterion is not None and given:
@@ -79,14 +79,14 @@ def estimator_of(asked: Asked, sizes: NDArray[np.int64]) -> FairProjection:
     if asked.alpha is not None or asked.cv == 0:
         return FairPCA(r, **given, **shared)
     folds = {"cv": asked.cv, "random_state": asked.seed or None}
-    return for_sizes(FairPCACV(r, **folds, **given, **shared), sizes)
+    return for_sizes(FairPCACV(r, **folds, **given, **shared), moments.counts)
 
 
 def fit(asked: Asked, path: Path, show: Progress) -> tuple[Any, Roles, list[str]]:
     """Fit and save a model; returns it, the roles of the columns, and cautions and notes."""
     with prepared_table(asked, show, whole=False) as (prepared, _), noted() as caught:
         show("fitting")
-        model = estimator_of(asked, prepared.moments.counts)
+        model = estimator_of(asked, prepared.moments)
         model.fit(prepared.moments)
         save(model, prepared.roles, path)
         quick = {"ranks": [model.n_components_], "n_points": 2, "progress": show}
@@ -159,7 +159,7 @@ def _judge_model(asked: Asked, show: Progress) -> tuple[ModelAudit, Origin]:
 def _audit_of(asked: Asked, prepared: Prepared, fair: Any = None, **options: Any) -> Audit:
     """The audit of PCA and ``fair``, by default the estimator that the options ask for."""
     X = prepared.moments if prepared.streamed else prepared.data
-    fair = fair or estimator_of(asked, prepared.moments.counts)
+    fair = fair or estimator_of(asked, prepared.moments)
     options |= _rules(asked, prepared)
     found: Audit = _with_table(audit(fair, X, prepared.groups, **options), prepared)
     return found
@@ -184,8 +184,14 @@ def _with_table(found: AnyAudit, prepared: Prepared) -> Any:
 def _rules(asked: Asked, prepared: Prepared) -> dict[str, Any]:
     """The options that all audits have in common."""
     rows = {"sample_weight": prepared.sample_weight, "units": prepared.units}
-    chosen = {"crossing": not asked.margins, "random_state": asked.seed}
+    chosen = {"random_state": asked.seed, **_how(asked, prepared.moments)}
     return opt.values(asked, opt.RULES) | rows | chosen
+
+
+def _how(asked: Asked, moments: GroupMoments) -> dict[str, Any]:
+    """Whether columns of groups are crossed, and what missing numbers are, for fits and audits."""
+    missing = "available" if moments.has_missing else "error"
+    return {"crossing": not asked.margins, "missing": missing}
 
 
 def _scores(asked: Asked, prepared: Prepared) -> dict[str, Any]:
@@ -291,6 +297,8 @@ def prepared_table(asked: Asked, show: Progress, **how: Any) -> Iterator[tuple[P
     asked = changed(asked, **split)
     how.setdefault("folds", FoldRule(asked.cv or 10, asked.seed))
     how |= arguments(asked, *opt.COLUMNS)
+    if asked.margins and asked.missing == "available":  # margins need complete rows
+        how["missing"] = "error"
     with closing(table):
         yield prepare(table, progress=show, crossing=not asked.margins, **how), asked
 
@@ -343,7 +351,10 @@ def write_scores_of(asked: Asked, show: Progress) -> tuple[int, int]:
     _, model, fitted = load(asked.model)
     with closing(_opened(asked)) as table:
         keep = split_names(asked.keep, table.columns)
-        roles, _ = choose_roles(table, missing=asked.missing, keep=keep, fitted=fitted)
+        missing = asked.missing
+        if missing == "available":
+            missing = getattr(model, "missing", "error")
+        roles, _ = choose_roles(table, missing=missing, keep=keep, fitted=fitted)
         return write_scores(
             table,
             roles,

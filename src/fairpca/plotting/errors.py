@@ -154,7 +154,8 @@ class GroupErrorDisplay:
             ax.plot(x, self.fair[:, g], f"{marker}-", c=c, label=f"{label}, fair")
         if self.share is not None:
             ax.axhline(self.share, c="0.5", ls=":", label=f"{self.share:.4g} of the variance")
-        kept, lost = "share of the group's variance kept", "average squared error"
+        kept = "share of the group's variance kept"
+        lost = "average squared error"
         ax.set(xlabel="components", ylabel=kept if self._as_shares else lost)
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.legend(frameon=False)

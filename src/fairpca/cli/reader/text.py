@@ -99,7 +99,8 @@ def _head_of(table: Table) -> dict[str, dict[str, Any]]:
             bool_or(regexp_matches(bare, '[kKMB]')) AS letters,
             bool_and(NOT contains(text, '.') OR regexp_full_match(bare, {forms["thousands"]}))
                 AS thousands,
-            list(DISTINCT regexp_extract(text, {forms["signs"]})) AS signs
+            list(DISTINCT regexp_extract(text, {forms["signs"]})) FILTER (WHERE text IS NOT NULL)
+                AS signs
         FROM (
             SELECT *, regexp_replace(text, {forms["signs"]}, '', 'g') AS bare FROM (
                 SELECT name, raw, fairpca_known(raw) AS text FROM (UNPIVOT (
