@@ -71,7 +71,7 @@ def rescaled_data(n, d, k):
 def rescaled(options):
     """As the number of groups grows, against scikit-learn's PCA."""
     n, d, r = options.pick((200_000, 50, 5), (5000, 10, 2))
-    for k, target in options.pick([(20, "1.6"), (50, "3")], [(4, "")]):
+    for k, target in options.pick([(8, "1.5"), (20, "1.6"), (50, "3")], [(4, "")]):
         prepare = functools.partial(rescaled_data, n, d, k)
         made = prepare()
         fair = functools.partial(fit, estimator=FairPCA(r))

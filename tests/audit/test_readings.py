@@ -7,9 +7,10 @@ import pytest
 from helpers.audits import GapReading, made_audit, made_group, say
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
+from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
-from fairpca import FairPCA, GroupMoments, audit, audit_model
+from fairpca import FairPCA, FairPCACV, GroupMoments, audit, audit_model
 from fairpca._audit.gate import Answer, Why, gate
 from fairpca.datasets import load_checkup
 
@@ -208,3 +209,24 @@ def test_what_is_filled_in_of_every_group_alike_is_no_reading():
     found, readings = imputed((0.1, 0.1))
     assert found.verdict.worse == ["75 and older"]
     assert [r.not_tried for r in readings] == ["as much is filled in of every group"]
+
+
+def test_other_folds_are_read_and_a_borderline_case_is_a_close_call():
+    found, readings = audited(*drawn(harm=True))
+    other = readings["other folds"]
+    shown = found.group("few").baseline.gap
+    assert shown.low < other.gap.value < shown.high
+    assert other.gap.value != shown.value
+    assert not other.overturns
+    assert not found.verdict.close_call
+    _, readings = audited(*drawn(harm=True), cv=StratifiedKFold(10))
+    assert readings["other folds"].not_tried == "the folds are given"
+    calls = []
+    for seed in range(6):
+        X, groups = drawn(seed, harm=True, n=120)
+        result = audit(FairPCACV(RANK, standardize=True), X, groups, ranks=[RANK], n_points=2)
+        calls.append(result)
+    close = [result for result in calls if result.verdict.close_call]
+    assert close
+    assert len(close) < len(calls)
+    assert all(any("close call" in notice for notice in say(r).notices) for r in close)

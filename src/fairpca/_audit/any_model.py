@@ -114,16 +114,15 @@ class RebuiltSums:
         """The errors of the groups in a fold, and their distances from the mean."""
         fold = list(self.values.fold_sizes())[number]
         _, left_out = self._residuals.split(fold)
-        return OfSums(_squares_about(left_out.group_sums(), 0.0), self.values.mean)
+        return OfSums(_squares_about(left_out.group_sums(), 0.0).sum(axis=1), self.values.mean)
 
     def column_errors(self) -> Array:
         """The mean squared error of each group on each column, (k, d)."""
-        diagonals = self._residuals.operand("group").diagonals
-        return np.asarray(diagonals + self._residuals.means**2)
+        return _mean_squares(self._residuals.group_sums(), 0.0)
 
     def column_variances(self) -> Array:
         """The mean squared distance of each group from the mean on each column, (k, d)."""
-        return self.values.operand().diagonals
+        return _mean_squares(self.values.group_sums(), self.values.mean)
 
     def moments_of_scores(self) -> GroupMoments:
         """The moments of the scores."""
@@ -147,15 +146,19 @@ class OfSums(NamedTuple):
 
     def group_errors(self, sums: AnySums) -> tuple[Array, Array]:
         """The squared errors of the groups, and their distances from the mean."""
-        return self.squares, _squares_about(sums, self.mean)
+        return self.squares, _squares_about(sums, self.mean).sum(axis=1)
+
+
+def _mean_squares(sums: AnySums, point: Array | float) -> Array:
+    """Mean squared distances from a point, by group and column."""
+    return np.asarray(_squares_about(sums, point) / sums.weights[:, None])
 
 
 def _squares_about(sums: AnySums, point: Array | float) -> Array:
-    """Squared distances from a point, summed by group."""
+    """Squared distances from a point, summed by group; by column."""
     d = sums.sums.shape[1]
     nothing = np.zeros((d, 1))
-    _, distances = sums.lost(nothing, nothing.T, np.broadcast_to(point, d))
-    return distances
+    return sums.lost(nothing, nothing.T, np.broadcast_to(point, d))[1]
 
 
 def _rank_beside(r: int, variances: Array, error: float) -> int:

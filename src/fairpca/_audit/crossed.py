@@ -86,7 +86,7 @@ def crossed(folds: Folds, refit: Refit, refit_share: float, progress: Progress) 
             figures = [*errors, np.ones(len(parts))]
             found.append(_summed(folds, pair.rows, parts, _PARTS, figures))
         else:
-            found.append(_by_moments(folds.moments, pair, maps)[None])
+            found.append(by_moments(folds.moments, pair, maps)[None])
     # Of shape (n_folds, n_parts, n_choices + 2, k), variation and weights last.
     sums: Array = np.array(found)
     by_fold = _held_out(sums.sum(axis=1), float(np.mean(odds)))
@@ -139,7 +139,7 @@ def _summed(
     return np.array(each, np.float64).reshape(-1, n_parts, k).swapaxes(0, 1)
 
 
-def _by_moments(moments: GroupMoments, pair: Pair, maps: list[LinearMap]) -> Array:
+def by_moments(moments: GroupMoments, pair: Pair, maps: list[LinearMap]) -> Array:
     """The same sums, of shape (n_choices + 2, k), where moments are all that is known."""
     sums = pair.judge.group_sums()
     each = [own.group_errors(moments.completed(sums, own.mean)) for own in maps]

@@ -206,7 +206,8 @@ def results(
     fixed.
     """
     groups = group_results(crossed, setup)
-    shown = shown_in(gaps_of(groups, setup.by_share))
+    gaps = gaps_of(groups, setup.by_share)
+    shown = {label: gaps[label] for label in shown_in(gaps)}
     readings = readings_of(setup, crossed, usual, shown)
     columns = deciding_columns(setup, crossed.alone.rows, crossed.alone.errors[0])
     before, after, *_ = crossed.folds.totals.overall.tolist()
@@ -360,12 +361,6 @@ def _increase(old: float, new: float) -> float:
 def column_errors(own: LinearMap, moments: GroupMoments) -> Array:
     """The error of each group on each column, ``diag((I - ED)' C_g (I - ED))``, (k, d)."""
     inner = own.in_units()
-    D = inner.decode
-    operand = moments.operand("group")
-    from_mean = (moments.means - own.mean) / own.units
-    products = operand.products(own.encode) / own.units[:, None]
-    products += np.einsum("kj,kr->kjr", from_mean, from_mean @ inner.encode)
-    once = np.einsum("kjr,rj->kj", products, D)
-    twice = np.einsum("rj,krs,sj->kj", D, inner.encode.T @ products, D)
-    whole = operand.diagonals / own.units**2 + from_mean**2
-    return np.asarray(np.maximum(whole - 2 * once + twice, 0.0))
+    sums = moments.group_sums().divided(own.units)
+    lost, _ = sums.lost(inner.encode, inner.decode, inner.mean)
+    return np.asarray(np.maximum(lost, 0.0) / sums.weights[:, None])

@@ -29,6 +29,7 @@ from fairpca._audit.refits import (
     fit_pca,
     fit_quietly,
     for_part_of_rows,
+    helped_in_other_folds,
     n_kept,
     taken_apart,
 )
@@ -221,7 +222,10 @@ def audit(
     progress("reading the figures otherwise")
     usual = None if columns else refits.usual
     gain = figures.gain(errors, setup)
-    results = figures.results(setup, errors, usual, both[0], is_pca=is_pca, gain=gain)
+    again = helped_in_other_folds(model, fair, folds)
+    results = figures.results(
+        setup, errors, usual, both[0], is_pca=is_pca, gain=gain, helped_again=again
+    )
     progress("following the trade-off")
     has_gap = bool(results["verdict"].worse)
     return Audit(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ from fairpca._sklearn import safe_indexing
 from fairpca._typing import Array, Codes, Labels, Mask
 from fairpca.exceptions import warn
 
+_OTHER_SALTS = (1_000_003, 2_000_003)  # for other folds of the same rows
 _FEWEST_COMPLETE = 10  # complete rows of each group that single rows are looked at for
 _FEW_ANSWERS = 50  # A column of more different values is not a scale of answers.
 _LOOKED_AT = 20_000  # rows that tell this
@@ -143,6 +145,7 @@ class People(Folds):
         self.pos_label = kept.pos_label
         self._target = kept.classes if with_y else None
         self._may_miss = kept.may_miss
+        self._rule = cv if isinstance(cv, FoldRule) else None
         self.fold_of_rows = folds
         numbers = np.unique(folds).tolist()
         self.rows_of_folds = [np.flatnonzero(folds == f) for f in numbers if f != NEVER]
@@ -194,6 +197,21 @@ class People(Folds):
         if self.observed is None:
             return values
         return completed_rows(dense(values), self.moments.mean, self.moments.covariance)
+
+    @cached_property
+    def dealt_again(self) -> list[Folds]:
+        """The moments of the same rows in other folds; none where the folds are given."""
+        if self._rule is None or self._own_spaces or self.n_copies > 1:
+            return []
+        found = []
+        for salt in _OTHER_SALTS:
+            rule = FoldRule(self._rule.n_folds, self._rule.salt + salt)
+            if self.units is not None:
+                folds = rule.folds_of_units(self.units)
+            else:
+                folds = rule.folds_of(self.codes, np.zeros(len(self.labels), np.intp))
+            found.append(Folds(self.moments_of(self.values, folds), None))
+        return found
 
     def filled_in(self) -> Mask | None:
         """Which values the steps before the projection filled in; None if that is not known."""

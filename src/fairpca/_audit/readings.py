@@ -7,16 +7,18 @@ codes                     with every value that may be a code, such as 99, read 
 restating columns         without the columns from which the group can be read
 medians                   with medians of errors in place of means
 available cases           by the values that are there, if values were filled in
+other folds               with the rows dealt into folds anew, twice
 ========================  ======================================================================
 
 A reading overturns a gap if it shows less than half of it, and the difference of the two, over the
-same folds and parts, is beyond chance. It never creates a gap, with one exception: filling in hides
-gaps. So a gap that the available cases alone show is a reason to doubt that there is none.
+same folds and parts, is beyond chance. Other folds overturn it only if they lead outside of its
+interval. A reading never creates a gap, with one exception: filling in hides gaps. So a gap that
+the available cases alone show is a reason to doubt that there is none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import expm1, log
 from typing import Any, NamedTuple
@@ -25,11 +27,12 @@ import numpy as np
 from scipy.special import stdtrit
 from sklearn.metrics import roc_auc_score
 
-from fairpca._audit.crossed import Crossed
+from fairpca._audit.crossed import Crossed, by_moments
 from fairpca._audit.few_rows import median_of
 from fairpca._audit.people import People
 from fairpca._audit.record import GapReading, Interval
 from fairpca._audit.setup import LEAST, Setup
+from fairpca._audit.verdict import OTHER_FOLDS
 from fairpca._cv.held_out import Totals, spread
 from fairpca._linear_map import LinearMap
 from fairpca._moments.group_moments import GroupMoments
@@ -71,19 +74,20 @@ class _Untried(Exception):
 
 
 def readings_of(
-    setup: Setup, crossed: Crossed, usual: Usual | None, labels: Sequence[Any]
+    setup: Setup, crossed: Crossed, usual: Usual | None, shown: Mapping[Any, Interval]
 ) -> list[GapReading]:
     """Every reading of the gaps of these groups; ``usual`` is None where nothing is fitted.
 
     Groups without a gap are read by their available cases.
     """
     people = setup.people
+    labels = list(shown)
     if people is None:
         why = "needs rows in memory"
         return [GapReading(name, label, not_tried=why) for label in labels for name in NAMES]
     if not labels and people.filled_in() is None:
         return []
-    context = _Context(setup, people, crossed, usual, labels)
+    context = _Context(setup, people, crossed, usual, shown)
     found = [_read(context, name, label) for label in labels for name in NAMES]
     judged = [label for g, label in enumerate(setup.folds.labels) if setup.judged[g]]
     hidden = [_read(context, _AVAILABLE, label) for label in judged if label not in labels]
@@ -106,10 +110,10 @@ class _Context:
         people: People,
         crossed: Crossed,
         usual: Usual | None,
-        labels: Sequence[Any],
+        intervals: Mapping[Any, Interval],
     ) -> None:
         self.setup = setup
-        self.labels = labels  # groups whose gap is shown
+        self.intervals = intervals  # of the gaps that are shown
         self.people = people
         self.crossed = crossed
         self.usual = usual
@@ -148,7 +152,7 @@ class _Context:
         difference = self._interval(read - shown, paired_error)
         gap = self._interval(read, own_error)
         overturns = expm1(read) < _HALF * expm1(shown) and difference.high < 0
-        if label not in self.labels:  # is a gap hidden?
+        if label not in self.intervals:  # is a gap hidden?
             overturns = gap.low > 0 and difference.low > 0
         return GapReading(name, label, gap, difference, overturns, **what)
 
@@ -205,6 +209,20 @@ class _Context:
         if key not in self._by_columns:
             self._by_columns[key] = self._refitted(np.delete(self.X, key, axis=1))
         return self._by_columns[key]
+
+    @cached_property
+    def dealt_again(self) -> list[Array]:
+        """The logs of the gaps in other folds."""
+        if self.usual is None:
+            raise _Untried("only PCA is fitted anew")
+        found = []
+        for folds in self.people.dealt_again:
+            sums = [by_moments(folds.moments, pair, [self.usual(pair.fit_to)]) for pair in folds]
+            errors, variation, weights = np.sum(sums, axis=0)
+            divisors = variation if self.setup.by_share else weights
+            ratios = self.setup.ratios(Totals(errors[np.newaxis], divisors))[0]
+            found.append(np.log(np.maximum(ratios, LEAST)))
+        return found
 
     def _refitted(self, X: Array) -> _Gaps:
         """The gaps of other values of the same rows."""
@@ -323,11 +341,26 @@ def _available_cases(context: _Context, label: Any) -> GapReading:
     return context.of_gaps(_AVAILABLE, label, context.available)
 
 
+def _other_folds(context: _Context, label: Any) -> GapReading:
+    """The gap in those of the other folds that lead furthest away."""
+    if not context.dealt_again:
+        raise _Untried("the folds are given")
+    g = context.setup.folds.labels.index(label)
+    interval = context.intervals[label]
+    logs = [float(other[g]) for other in context.dealt_again]
+    furthest = max(logs, key=lambda log_gap: abs(log_gap - float(context.shown.logs[g])))
+    moved = expm1(furthest - float(context.shown.logs[g]))
+    gap = Interval(*((1 + end) * (1 + moved) - 1 for end in interval))
+    outside = not interval.low <= gap.value <= interval.high
+    return GapReading(OTHER_FOLDS, label, gap, overturns=outside)
+
+
 _READERS: dict[str, Callable[[_Context, Any], GapReading]] = {
     "codes": _codes_as_missing,
     "restating columns": _without_restating,
     "medians": _by_medians,
     _AVAILABLE: _available_cases,
+    OTHER_FOLDS: _other_folds,
 }
 NAMES = tuple(_READERS)
 

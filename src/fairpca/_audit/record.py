@@ -123,7 +123,7 @@ class Gain(NamedTuple):
 class GapReading(NamedTuple):
     """The gap of a group, computed again under another reading of the same figures."""
 
-    name: str  # "codes", "restating columns", "medians" or "available cases"
+    name: str  # "codes", "restating columns", "medians", "available cases", "other folds"
     group: Any
     gap: Interval | None = None  # None if the reading is not tried
     difference: Interval | None = None  # (1 + gap) over 1 + the shown gap, minus 1; paired

@@ -19,6 +19,7 @@ from sklearn.pipeline import Pipeline
 
 from fairpca._audit.people import Folds, People
 from fairpca._blas import single_threaded_blas
+from fairpca._cv.held_out import RELIABLE
 from fairpca._cv.leave_out import fold_of
 from fairpca._cv.path import path_of
 from fairpca._estimators.base import FairProjection, problem_of, settled_groups
@@ -110,6 +111,17 @@ def for_part_of_rows(estimator: Judged, fair: Any, n_judged: int) -> Any:
     if n_judged == 2 and np.isfinite(fair.alpha_):
         return FairPCA(rank, alpha=fair.alpha_, **how)
     return FairPCACV(rank, cv=FEWEST_FOLDS, constraint=fair.constraint, **how)
+
+
+def helped_in_other_folds(estimator: Judged, fair: Any, folds: Folds) -> list[bool]:
+    """Whether FairPCACV finds a reliable gain when the rows are dealt into folds anew."""
+    if not isinstance(fair, FairPCACV) or not isinstance(folds, People):
+        return []
+    rank = n_kept(fair)
+    again = [
+        fit_quietly(estimator, other.moments, n_components=rank) for other in folds.dealt_again
+    ]
+    return [own.stop_ > 0 and own.held_out_t_ > RELIABLE for own in again]
 
 
 def n_kept(fair: Any) -> int:

@@ -98,6 +98,7 @@ class Verdict:
     # Whether errors and shares name the same group as worst off; None if one is not conclusive.
     readings_agree: bool | None = None
     other_group: Any = None  # the group that the other reading names, if any
+    close_call: bool = False  # whether other folds would give another answer
     detectable_gap: float | None = None  # a gap this large would be seen in any judged group
 
 
@@ -152,6 +153,8 @@ class Rule(NamedTuple):
     applies: Callable[[Facts], bool]
     means: Any
 
+
+OTHER_FOLDS = "other folds"  # the name of a reading
 
 #: What the alternative does; the first rule that applies.
 REMEDIES = (
@@ -208,6 +211,7 @@ def decide(
     by_share: bool = False,  # judge shares of each group's own variation
     is_pca: bool = False,  # the alternative is plain PCA
     gain: Gain | None = None,  # None for a fitted model
+    helped_again: Sequence[bool] = (),  # whether the alternative helps in other folds
     reference: Any = None,  # the group that all others are compared with
     outside: float | None = None,  # share of the rows unlike those that a model was fitted to
 ) -> Verdict:
@@ -257,9 +261,19 @@ def decide(
         remedy=facts.remedy,
         readings_agree=other == (facts.worst if shown else None) if conclusive else None,
         other_group=other,
+        close_call=_is_close(facts, readings, helped_again),
         detectable_gap=max(row.detectable_gap or 0.0 for row in groups),
         **changes,
     )
+
+
+def _is_close(facts: Facts, readings: Sequence[GapReading], helped_again: Sequence[bool]) -> bool:
+    """Whether other folds would not show the gap of the headline, or judge the remedy otherwise."""
+    helps = facts.remedy is Remedy.HELPS
+    if any(again != helps for again in helped_again):
+        return True
+    own = [r.gap for r in readings if r.name == OTHER_FOLDS and r.group == facts.worst and r.gap]
+    return any(gap.low <= 0 for gap in own)
 
 
 def _cannot_judge(reason: Reason, facts: Facts, by_share: bool, changes: dict[str, Any]) -> Verdict:

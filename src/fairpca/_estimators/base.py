@@ -282,14 +282,18 @@ class GroupEstimator(Transformer, BaseEstimator, Generic[Result]):
         if not in_memory(given.X) or is_dask(groups):
             return given
         rows = as_rows(given.X)
-        least = self._least if method == "fit" else None
+        least = None
+        if method == "fit":
+            least = self._least
         coded = encode_few_groups(groups, rows, least, self.crossing)
         return given._replace(X=rows, sensitive_features=coded)
 
     @property
     def _least(self) -> int:
         """Groups of fewer rows are not compared."""
-        return 1 if self.small_groups == "error" else self.min_group_size
+        if self.small_groups == "error":
+            return 1
+        return self.min_group_size
 
     def _target_of(self, given: Input, method: str, before: GroupMoments | None = None) -> Any:
         """The target to learn, or for a stream the function that gives that of a batch."""
@@ -326,7 +330,9 @@ class GroupEstimator(Transformer, BaseEstimator, Generic[Result]):
                 "FairPCACV, MinMaxPCA, WelfarePCA or FairColumns."
             )
         settled.moments.refuse_rare_pairs(settled.compared)
-        return settled.standardized() if self.standardize else settled
+        if self.standardize:
+            return settled.standardized()
+        return settled
 
     def _prepared(self, moments: GroupMoments, y: Any) -> GroupMoments:
         """The moments that a user passed in place of rows, as this estimator wants them."""
@@ -422,7 +428,9 @@ class Targeted(GroupEstimator[Result]):
         return y
 
     def _check_groups(self, settled: SettledGroups) -> None:
-        outcomes = None if settled.cells is None else settled.cells.outcomes
+        outcomes = None
+        if settled.cells is not None:
+            outcomes = settled.cells.outcomes
         if outcomes is not None and self._needs_outcomes():
             self._check_classes(set(outcomes.tolist()))
 
@@ -510,7 +518,9 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         self.n_components_ = r
         self.explained_variance_ = variances * unbiased
         self.explained_variance_ratio_ = variances / max(total, TINY)
-        self.noise_variance_ = rest * unbiased / (d - r) if r < d else 0.0
+        self.noise_variance_ = 0.0
+        if r < d:
+            self.noise_variance_ = rest * unbiased / (d - r)
 
         sides = settled.compared, result.harmed, result.privileged
         self.group_errors_ = np.maximum(result.errors, 0.0)

@@ -141,7 +141,9 @@ class FairPLS(TargetedProjection, PLSRecord):
 
     def _check_classes(self, classes: set[Any]) -> None:
         if self.target_type == "auto":
-            numbers = "target_type='numbers' for numbers, or " if self._may_be_numbers() else ""
+            numbers = ""
+            if self._may_be_numbers():
+                numbers = "target_type='numbers' for numbers, or "
             refuse_counts(classes, f"pass {numbers}target_type='classes' for classes")
 
     def _may_be_numbers(self) -> bool:
@@ -189,7 +191,9 @@ class FairPLS(TargetedProjection, PLSRecord):
         hidden = complement.directions if limit == 0.0 else np.zeros((operand.n_features, 0))
         plain = PLSProblem(target, differences, complement)
         solution = solve(replace(plain, max_mean_gap=limit), raw, rank)
-        pls = solution if limit == inf else solve(plain, raw, rank)
+        pls = solution
+        if limit != inf:
+            pls = solve(plain, raw, rank)
         pca = solve(PLAIN_PCA, operand, rank)
 
         def r2(basis: Array) -> float:

@@ -167,7 +167,9 @@ def _plain(label: Any) -> Any:
     """A label as Python has it; whole decimals, which queries make of sums, are integers."""
     if not isinstance(label, Decimal):
         return label
-    return int(label) if label == label.to_integral_value() else float(label)
+    if label == label.to_integral_value():
+        return int(label)
+    return float(label)
 
 
 def chunked(column: Any) -> Any:
@@ -177,4 +179,6 @@ def chunked(column: Any) -> Any:
 
 def outcomes_of(column: Any) -> CodedLabels | Array:
     """A column of outcomes: numbers as they are, anything else as labels."""
-    return numbers_of(column) if holds_numbers(column.type) else labels_of(column)
+    if holds_numbers(column.type):
+        return numbers_of(column)
+    return labels_of(column)

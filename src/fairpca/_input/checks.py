@@ -23,7 +23,8 @@ _MOST_ALONE = 10  # so few groups of one row may be rare groups, even if most gr
 
 def forgotten_groups(estimator: object, method: str, y: Any, needs_y: bool) -> TypeError:
     """The error for a call without groups."""
-    name, rows = type(estimator).__name__, "X, y" if needs_y else "X"
+    name = type(estimator).__name__
+    rows = "X, y" if needs_y else "X"
     problem = f"sensitive_features is missing: {name}.{method} needs one group label per row."
     routing = "metadata routing, sklearn.set_config(enable_metadata_routing=True)"
     call = f"{name}(...).{method}({rows}, sensitive_features=groups)"

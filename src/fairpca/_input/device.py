@@ -71,7 +71,8 @@ class DeviceRows:
     ) -> tuple[Array, Array]:
         """Per group, the weighted sum and Gram matrix of ``x - shift``, computed on the device."""
         k, d = shifts.shape
-        size, origins = max(64, 8 * ENTRIES_AT_A_TIME // d), self._here(shifts)
+        size = max(64, 8 * ENTRIES_AT_A_TIME // d)
+        origins = self._here(shifts)
         sums = [self._here(np.zeros(d)) for _ in range(k)]
         grams = [self._here(np.zeros((d, d))) for _ in range(k)]
         for low in range(0, self.n_rows, size):
@@ -91,7 +92,9 @@ class DeviceRows:
         centred = self._double(self._X) - self._here(before)
         values = centred @ self._here(matrix.copy()) + self._here(after)
         single = str(self._X.dtype).endswith("float32")
-        return self._xp.asarray(values, dtype=self._xp.float32) if single else values
+        if single:
+            return self._xp.asarray(values, dtype=self._xp.float32)
+        return values
 
     def _double(self, values: Any) -> Any:
         double = self._xp.asarray(values, dtype=self._xp.float64)

@@ -108,7 +108,8 @@ def refuse_unlike_groups(groups: Any, coded: Groups, least: int, crossing: bool)
 
 def warn_of_group_columns(rows: Rows, groups: Any) -> None:
     """Warn that a column of a data frame is the group, or one of the columns that were crossed."""
-    names, n = rows.feature_names or [], rows.n_rows
+    names = rows.feature_names or []
+    n = rows.n_rows
     columns = [groups] if isinstance(groups, Groups) else _label_columns(groups)[0]
     what = "the group" if len(columns) == 1 else "one of the sensitive features"
     for codes, labels, _ in [encode_groups(column, n) for column in columns]:
@@ -194,7 +195,8 @@ def _label_columns(groups: Any, name: str = _GROUPS) -> tuple[list[Any], list[st
         groups = nw.from_native(native, eager_only=True, allow_series=True, pass_through=True)
     columns: list[Any] = [groups]
     if isinstance(groups, nw.DataFrame):
-        columns, names = [groups.get_column(column) for column in groups.columns], groups.columns
+        columns = [groups.get_column(column) for column in groups.columns]
+        names = groups.columns
     elif isinstance(groups, np.ndarray) and groups.ndim == 2:
         columns = list(groups.T)
     if not columns:
@@ -241,7 +243,9 @@ def is_missing(label: Any) -> bool:
 
 def _plain(label: Any) -> Any:
     """A label of Python in place of an equal one of numpy."""
-    return label.item() if isinstance(label, np.str_ | np.bool_ | np.number) else label
+    if isinstance(label, np.str_ | np.bool_ | np.number):
+        return label.item()
+    return label
 
 
 def sort_labels(labels: Sequence[Any]) -> list[Any]:
@@ -365,7 +369,10 @@ def refuse_counts(outcomes: Collection[Any], cure: str) -> None:
 
 def _fractions(values: Labels) -> Labels:
     """The values that are missing or not whole numbers."""
-    return values[values != np.round(values)] if values.dtype.kind == "f" else values[:0]
+    if values.dtype.kind != "f":
+        return values[:0]
+    broken: Labels = values[values != np.round(values)]
+    return broken
 
 
 def _refuse_fractions(number: float) -> NoReturn:

@@ -53,7 +53,8 @@ class DenseRows:
 
     def gather(self, start: int, order: Codes, buffer: Array) -> Array:
         """Rows ``start + order`` in double precision, in a buffer that is large enough."""
-        n, d = len(order), self.n_features
+        n = len(order)
+        d = self.n_features
         block: Array = np.asarray(self.block(start, start + n), np.float64)
         if block.flags.f_contiguous:  # so are the blocks of data frames
             columns = buffer[: n * d].reshape(d, n)
@@ -78,7 +79,8 @@ class ArrayRows(DenseRows):
             remedy = "X.reshape(-1, 1) if it is one feature, or X.reshape(1, -1) if it is one row"
             problem = f"Expected 2D array, got {self._X.ndim}D array instead"
             raise ValueError(f"{problem}. Reshape your data with {remedy}.")
-        self.dtype, (self.n_rows, self.n_features) = self._X.dtype, self._X.shape
+        self.dtype = self._X.dtype
+        (self.n_rows, self.n_features) = self._X.shape
 
     def block(self, start: int, stop: int) -> NDArray[Any]:
         block = self._X[start:stop]
@@ -122,7 +124,9 @@ def _cure_of(frame: nw.DataFrame[Any]) -> str:
         np.asarray(frame.head(_FEW_ROWS).to_numpy(), dtype=np.float64)
     except (TypeError, ValueError):
         return f"drop or {_ENCODE}"
-    return "pass X.astype(float)" if hasattr(native, "astype") else "cast them to numbers"
+    if hasattr(native, "astype"):
+        return "pass X.astype(float)"
+    return "cast them to numbers"
 
 
 class ColumnRows(DenseRows):
@@ -168,19 +172,24 @@ class SparseRows:
         if not self._X.has_canonical_format:
             self._X = self._X.copy()  # the caller's matrix stays as it is
             self._X.sum_duplicates()
-        self.dtype, (self.n_rows, self.n_features) = X.dtype, X.shape
+        self.dtype = X.dtype
+        (self.n_rows, self.n_features) = X.shape
 
     def block(self, start: int, stop: int) -> Any:
         """Rows ``start`` to ``stop`` as a CSR matrix of floats."""
         block = self._X[start:stop]
-        return block if block.dtype == np.float64 else block.astype(np.float64)
+        if block.dtype == np.float64:
+            return block
+        return block.astype(np.float64)
 
 
 class MadeRows(DenseRows):
     """Rows that a function makes out of others when a block is asked for."""
 
     def __init__(self, n_rows: int, n_features: int, make: Callable[[int, int], Array]) -> None:
-        self.n_rows, self.n_features, self._make = n_rows, n_features, make
+        self.n_rows = n_rows
+        self.n_features = n_features
+        self._make = make
 
     def block(self, start: int, stop: int) -> NDArray[Any]:
         return self._make(start, stop)
@@ -248,7 +257,9 @@ def numeric_columns(X: Any) -> FrameRows | None:
     if not isinstance(frame, nw.DataFrame):
         return None
     numeric = [name for name, kind in frame.schema.items() if kind.is_numeric()]
-    return FrameRows(frame.select([nw.col(name) for name in numeric])) if numeric else None
+    if numeric:
+        return FrameRows(frame.select([nw.col(name) for name in numeric]))
+    return None
 
 
 def dense_blocks(rows: Rows) -> Iterator[tuple[slice, NDArray[Any]]]:
@@ -272,9 +283,11 @@ def refuse_non_finite(rows: Rows) -> None:
         if len(bad):
             i, j = bad[0].tolist()
             column = j if rows.feature_names is None else repr(rows.feature_names[j])
-            kind, remedy = "infinity", "correct the values"
+            kind = "infinity"
+            remedy = "correct the values"
             if np.isnan(block[i, j]):
-                kind, remedy = "NaN", "use missing='available' where it is offered"
+                kind = "NaN"
+                remedy = "use missing='available' where it is offered"
             where = f"column {column}, first in row {place.start + i} (counting from 0)"
             raise ValueError(f"Input X contains {kind} in {where}; drop such rows, or {remedy}.")
 
@@ -304,7 +317,8 @@ def join_targets(rows: Rows, target: NumericTarget) -> Rows:
     except (TypeError, ValueError) as error:
         problem = f"y must be numbers for target_type='numbers', but could not be read: {error}"
         raise TypeError(f"{problem}; pass target_type='classes' for labels.") from error
-    Y = Y[:, None] if Y.ndim == 1 else Y
+    if Y.ndim == 1:
+        Y = Y[:, None]
     if Y.ndim != 2 or Y.shape[1] == 0:
         raise ValueError(f"y has shape {Y.shape}; pass one number per row, or several columns.")
     bad = np.flatnonzero(~np.isfinite(Y).all(axis=1))

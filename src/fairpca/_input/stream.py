@@ -80,7 +80,9 @@ class Stream:
         from fairpca._input import arrow
 
         def read(name: str | None, decode: Callable[[Any], Any]) -> Any:
-            return None if name is None else decode(batch.column(name))
+            if name is None:
+                return None
+            return decode(batch.column(name))
 
         columns = [arrow.numbers_of(batch.column(name)) for name in features]
         groups = {name: arrow.labels_of(batch.column(name)) for name in self.sensitive_features}
@@ -191,7 +193,9 @@ def without_named(X: Any, named: Sequence[str]) -> Any:
         return X
     columns = list(table.columns)
     features = [name for name in columns if name not in named]
-    return X if features == columns else _native(table[features])
+    if features == columns:
+        return X
+    return _native(table[features])
 
 
 def refuse_stream(X: Any, what: str, instead: str) -> None:
@@ -247,7 +251,9 @@ def _names_in(argument: str, given: Any, columns: Sequence[str]) -> list[str]:
     if argument in ("sample_weight", "units") or not isinstance(given, list | tuple):
         return []
     names = [name for name in given if isinstance(name, str) and name in columns]
-    return names if 0 < len(names) == len(given) == len(set(names)) else []
+    if 0 < len(names) == len(given) == len(set(names)):
+        return names
+    return []
 
 
 def _native(values: Any) -> Any:

@@ -131,7 +131,9 @@ def _values(labels: Any) -> NDArray[Any]:
     if isinstance(series, (list, tuple)):
         return np.fromiter(series, dtype=object, count=len(series))
     values = np.asarray(series)
-    return values.astype("datetime64[us]") if values.dtype.kind == "M" else values
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[us]")
+    return values
 
 
 def _number_of(label: Any) -> int:
@@ -150,7 +152,11 @@ def _whole_number(label: Any) -> int | None:
     if isinstance(label, int):
         return int(label)
     if isinstance(label, (float, Decimal)):
-        return int(label) if isfinite(label) and label == int(label) else None
+        if isfinite(label) and label == int(label):
+            return int(label)
+        return None
     if isinstance(label, str) and label.isascii() and label.isdigit():
-        return int(label) if label == "0" or not label.startswith("0") else None
+        if label == "0" or not label.startswith("0"):
+            return int(label)
+        return None
     return None

@@ -81,7 +81,8 @@ def _provisional_shifts(
     rows: DenseRows | DeviceRows, codes: Codes, k: int, weights: Array | None
 ) -> Array:
     """The mean of the first rows of each group, or zero where it is within a deviation of zero."""
-    codes = codes if weights is None else np.where(weights > 0, codes, -1)
+    if weights is not None:
+        codes = np.where(weights > 0, codes, -1)
     first = min(rows.n_rows, _ROWS_A_GROUP // 8)
     head = np.asarray(rows.block(0, first), np.float64)
     counted = codes[:first] >= 0
@@ -103,7 +104,8 @@ def _dense_sums(
     rows: DenseRows, codes: Codes, weights: Array | None, shifts: Array, part: tuple[int, int]
 ) -> tuple[Array, Array]:
     """Sums and Gram matrices of each group about its shift, over a part of the rows."""
-    (start, stop), (k, d) = part, shifts.shape
+    start, stop = part
+    k, d = shifts.shape
     sums = np.zeros((k, d))
     grams = np.zeros((k, d, d))
     size = min(k * _ROWS_A_GROUP, max(64, ENTRIES_AT_A_TIME // d), stop - start)
@@ -114,7 +116,9 @@ def _dense_sums(
         high = min(low + size, stop)
         order, groups = by_group(codes[low:high], k)
         Z = rows.gather(low, order, buffer)
-        w = ones if weights is None else np.sqrt(weights[low:high][order])
+        w = ones
+        if weights is not None:
+            w = np.sqrt(weights[low:high][order])
         for g, members in groups:
             Z_g = Z[members]
             w_g = w[members]
@@ -132,7 +136,8 @@ def _sparse_sums(
     rows: SparseRows, codes: Codes, weights: Array | None, shifts: Array, part: tuple[int, int]
 ) -> tuple[Array, Array]:
     """Like :func:`_dense_sums`, with all shifts zero."""
-    (start, stop), (k, d) = part, shifts.shape
+    start, stop = part
+    k, d = shifts.shape
     sums = np.zeros((k, d))
     grams = np.zeros((k, d, d))
     for low in range(start, stop, 8 * _ROWS_A_GROUP):

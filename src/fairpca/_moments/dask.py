@@ -71,7 +71,9 @@ def _block_moments(
 
 def map_rows(X: Any, function: Callable[[Any], Any], n_columns: int) -> Any:
     """Call ``function`` for every block of rows: a lazy dask array of ``n_columns`` columns."""
-    kind = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+    kind: type[np.floating[Any]] = np.float64
+    if getattr(X, "dtype", None) == np.float32:
+        kind = np.float32
     if hasattr(X, "map_partitions"):
         return X.map_partitions(function, meta=np.empty((0, n_columns), kind))
     X = X.rechunk({1: -1})
@@ -110,7 +112,9 @@ def _cut_like(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
             edges = np.cumsum([0, *lengths]).tolist()
             return [safe_indexing(values, slice(a, b)) for a, b in pairwise(edges)]
         values = values.rechunk({0: lengths, **({1: -1} if values.ndim == 2 else {})})
-    blocks = [] if in_memory else _delayed(values)
+    blocks = []
+    if not in_memory:
+        blocks = _delayed(values)
     if len(blocks) != n_blocks:
         lazy = [(own, called) for own, called in ((X, "X"), (values, name)) if is_dask(own)]
         arrays = [c if isinstance(own, da.Array) else f"{c}.to_dask_array()" for own, c in lazy]

@@ -59,7 +59,9 @@ class FewRows(GroupSums):
         if not max(F.max(), -F.min()) < SAFE_TO_SQUARE:  # true for NaN, too
             refuse_unusable_numbers(rows)
         total = GroupSums.of_nothing(k, rows.n_features)
-        w = np.ones(len(F)) if weights is None else weights
+        w = weights
+        if w is None:
+            w = np.ones(len(F))
         for g in range(k):
             members = np.flatnonzero((codes == g) & (w > 0))
             if len(members):
@@ -151,13 +153,19 @@ class FewRows(GroupSums):
     def lost(self, encode: Array, decode: Array, origin: Array) -> tuple[Array, Array]:
         """Squared errors of rows rebuilt about a point, as :meth:`Sums.lost`."""
         rows = np.concatenate(self._rows_from(origin))
-        return self._squares(rows - (rows @ encode) @ decode), self._squares(rows)
+        return self._column_squares(rows - rows @ encode @ decode), self._column_squares(rows)
 
     def _rows_from(self, origin: Array) -> tuple[Array, Array]:
         """Rows whose products about a point are those of all rows: F, and the groups' means."""
         n = np.maximum(self.weights, TINY)[:, None]
         means = np.sqrt(n) * (self.shifts - origin + self.sums / n)
         return self.factor, np.where(self.weights[:, None] > 0, means, 0.0)
+
+    def _column_squares(self, rows: Array) -> Array:
+        """Squares of such rows, summed by group."""
+        groups = np.append(self.codes, np.arange(len(self.rows)))
+        each = [rows[groups == g] for g in range(len(self.rows))]
+        return np.array([np.einsum("ij,ij->j", own, own) for own in each])
 
     def _squares(self, rows: Array) -> Array:
         """Squared lengths of such rows, summed by group."""

@@ -246,7 +246,9 @@ class GroupMoments:
         if folds is not None and not isinstance(folds, FoldRule):
             raise ValueError("pass streams and Dask with a number of folds, for example folds=10.")
         if isinstance(given.X, Stream):
-            target = given.y if callable(given.y) else _unchanged
+            target = _unchanged
+            if callable(given.y):
+                target = given.y
             moments = moments_of_stream(given.X, folds, self, target=target)
         else:
             from fairpca._moments.dask import moments_of_dask
@@ -304,8 +306,12 @@ class GroupMoments:
             folds = str(self._rule)
         elif self.n_folds:
             folds = "numbered folds"
-        outcomes = "none" if self.outcomes is None else "classes"
-        units = "none" if self._units is None else "labels"
+        outcomes = "classes"
+        if self.outcomes is None:
+            outcomes = "none"
+        units = "labels"
+        if self._units is None:
+            units = "none"
         return {
             "number of targets": str(self.n_targets),
             "outcomes": outcomes,
@@ -651,7 +657,9 @@ class GroupMoments:
     def observed(self) -> Array | None:
         """The share of each group's rows that have each pair of columns; None if all have all."""
         total = self.group_sums()
-        return total.observed if isinstance(total, PairSums) else None
+        if isinstance(total, PairSums):
+            return total.observed
+        return None
 
     def completed(self, sums: AnySums, origin: Array) -> AnySums:
         """What sums of some of these rows would be on average, were they complete."""
@@ -775,7 +783,9 @@ def moments_of_stream(
 
 def fan_in(n_features: int, folds: FoldRule | Codes | None) -> int:
     """How many moments are merged at once: fewer if they are large."""
-    n_cells = folds.n_folds if isinstance(folds, FoldRule) else 1
+    n_cells = 1
+    if isinstance(folds, FoldRule):
+        n_cells = folds.n_folds
     return max(2, min(16, _MERGE_BYTES // (8 * n_cells * max(1, n_features) ** 2)))
 
 
@@ -824,21 +834,18 @@ def _begin(
     labels = moments.groups.tolist()
     counts = np.bincount(codes, minlength=len(labels)).tolist()
     moments._seen = Counter(dict(zip(labels, counts, strict=True)))
-    numbers = np.full(n, NEVER)
     units: Units | None = None
     if given.units is not None:
         first = sum(seen.values()) + (partition or 0) * _MOST_ROWS
         units = encode_units(given.units, n, first)
-        counted = np.ones(n, bool) if weights is None else weights > 0
-        own = [units[counted & (codes == g)] for g in range(len(labels))]
+        counted = True if weights is None else weights > 0
+        own = [units[(codes == g) & counted] for g in range(len(labels))]
         moments._units = _united([dict(zip(labels, own, strict=True))])
-    if isinstance(folds, FoldRule) and units is not None:
-        moments._rule = replace(folds, by_unit=True)
-        numbers = moments._rule.folds_of_units(units)
-    elif isinstance(folds, FoldRule):
-        moments._rule = folds
-        rule = folds if partition is None else folds.within(partition)
-        numbers = rule.folds_of(codes, np.array([seen[label] for label in labels], np.intp))
+    numbers = np.full(n, NEVER)
+    if isinstance(folds, FoldRule):
+        moments._rule = replace(folds, by_unit=units is not None)
+        before = np.array([seen[label] for label in labels], np.intp)
+        numbers = _dealt(moments._rule, codes, units, before, partition)
     elif folds is not None:
         numbers = _checked(folds, n)
 
@@ -864,6 +871,17 @@ def _begin(
 def _all_of(parts: Sequence[dict[Label, Any]]) -> dict[Label, Any]:
     """The entries of all these dictionaries."""
     return {label: value for part in parts for label, value in part.items()}
+
+
+def _dealt(
+    rule: FoldRule, codes: Codes, units: Units | None, before: Codes, partition: int | None
+) -> Codes:
+    """The fold of each row, given how many rows of each group came before."""
+    if units is not None:
+        return rule.folds_of_units(units)
+    if partition is not None:
+        rule = rule.within(partition)
+    return rule.folds_of(codes, before)
 
 
 def _checked(folds: Codes, n_rows: int) -> Codes:

@@ -45,7 +45,9 @@ class Operand:
         self.matrices = matrices
         self.shares = shares
         self.traces = np.trace(matrices, axis1=1, axis2=2)
-        self.compared = np.ones(len(shares), dtype=bool) if compared is None else compared
+        if compared is None:
+            compared = np.ones(len(shares), dtype=bool)
+        self.compared = compared
         self.n_features = matrices.shape[1]
 
     @property
@@ -78,15 +80,6 @@ class Operand:
         """The same groups within the span of orthonormal columns."""
         matrices = V.T @ self.products(V)
         return self.inside(0.5 * (matrices + matrices.swapaxes(1, 2)))
-
-    @property
-    def diagonals(self) -> Array:
-        """The variance of each feature in each group, of shape (k, d)."""
-        M = self.compact.dense_matrices
-        if self.frame is None:
-            return np.asarray(np.einsum("kii->ki", M))
-        Q = self.frame.axes
-        return np.asarray(np.einsum("kij,ij->ki", Q @ M, Q))
 
     def products(self, V: Array) -> Array:
         """``C_g V`` for every group, of shape (k, d, m) for V of shape (d, m)."""

@@ -218,7 +218,8 @@ class PairSums(GroupSums):
     def _group_moved(self, g: int, origin: Array) -> tuple[Array, Array]:
         """``A`` and ``S`` of a group about another point."""
         e = self.shifts[g] - origin
-        firsts, pairs = self.firsts[g], self.pairs[g]
+        firsts = self.firsts[g]
+        pairs = self.pairs[g]
         moved_firsts = firsts + pairs * e[:, np.newaxis]
         cross = firsts * e
         return moved_firsts, self.grams[g] + cross + cross.T + pairs * np.outer(e, e)

@@ -53,11 +53,15 @@ class SettledGroups:
         """The second moments of all rows about the overall mean, in the units of X."""
         operand = self.operand
         C = np.tensordot(operand.shares, operand.dense_matrices, axes=1)
-        return C if self.scale is None else C * np.outer(self.scale, self.scale)
+        if self.scale is None:
+            return C
+        return C * np.outer(self.scale, self.scale)
 
     def measured(self, relative_errors: bool) -> Operand:
         """The operand; with ``relative_errors``, errors are shares of each group's own variance."""
-        return self.operand.relative() if relative_errors else self.operand
+        if relative_errors:
+            return self.operand.relative()
+        return self.operand
 
     def with_repeats(self, repeats: Sequence[GroupMoments]) -> SettledGroups:
         """Add the cells of further repeats of a splitter, with small groups merged there too."""
@@ -88,7 +92,8 @@ def settle_small_groups(
     if small and small_groups != "ignore":
         sizes = counts[is_small].tolist()
         listed = [f"{label!r} ({size} rows)" for label, size in zip(small, sizes, strict=True)]
-        listed[10:] = [f"{len(listed) - 10} more"] if len(listed) > 10 else []
+        if len(listed) > 10:
+            listed[10:] = [f"{len(listed) - 10} more"]
         fewer = f"fewer than min_group_size={min_group_size} rows"
         problem = f"groups with {fewer}: {', '.join(listed)}"
         remedy = "small_groups='ignore' to count them in the overall error only"
@@ -107,7 +112,9 @@ def settle_small_groups(
         moments = moments.renamed(merged)
         compared = np.ones(len(moments.groups), dtype=bool)
     features = moments.keep()  # without folds, outcomes and targets
-    cells = None if features is moments else moments
+    cells = None
+    if features is not moments:
+        cells = moments
     return SettledGroups(features, compared, small, cells, merged=merged)
 
 

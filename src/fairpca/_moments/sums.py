@@ -51,9 +51,13 @@ def all_at_center(squares: Array, mean: Array) -> Mask:
 def means_from(center: Center, from_mean: Array, compared: Mask | None) -> Array:
     """Group means relative to a centre, given those relative to the overall mean."""
     if center == "balanced":
-        counted = from_mean if compared is None else from_mean[compared]
+        counted = from_mean
+        if compared is not None:
+            counted = from_mean[compared]
         return np.asarray(from_mean - counted.mean(axis=0))
-    return from_mean if center == "overall" else np.zeros_like(from_mean)
+    if center == "overall":
+        return from_mean
+    return np.zeros_like(from_mean)
 
 
 def _both_ways(u: Array, v: Array) -> Array:
@@ -175,16 +179,17 @@ class Sums(GroupSums):
         return np.asarray(distances - np.array(kept)), np.asarray(distances)
 
     def lost(self, encode: Array, decode: Array, origin: Array) -> tuple[Array, Array]:
-        """Squared errors of rows rebuilt by ``encode`` and ``decode`` about a point, by group.
+        """Squared errors of rows rebuilt by ``encode`` and ``decode`` about a point.
 
-        They have shape (k,), and come with the squared distances from the point.
+        They have shape (k, d), by group and column, and come with the squared distances from the
+        point.
         """
         grams = self.moved(origin).grams
-        distances = np.trace(grams, axis1=1, axis2=2)
+        distances = np.einsum("kii->ki", grams)
         encoded = grams @ encode
-        once = np.einsum("kdr,rd->k", encoded, decode)
-        twice = np.einsum("krs,rs->k", encode.T @ encoded, decode @ decode.T)
-        return np.asarray(distances - 2 * once + twice), np.asarray(distances)
+        once = np.einsum("kdr,rd->kd", encoded, decode)
+        twice = np.einsum("krd,rd->kd", encode.T @ encoded @ decode, decode)
+        return np.asarray(distances - 2 * once + twice), distances
 
     def second_moments(self, center: Center, compared: Mask | None = None) -> Array:
         """``C_g`` of every group, of shape (k, d, d)."""

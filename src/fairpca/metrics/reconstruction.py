@@ -108,7 +108,8 @@ def _sums_of_rows(estimator: Any, given: Input) -> tuple[Labels, Array, tuple[Ar
     n_rows = len(squares[0])
     coded = encode_groups(given.sensitive_features, n_rows)
     weights = check_sample_weight(given.sample_weight, n_rows)
-    weights = np.ones(n_rows) if weights is None else weights
+    if weights is None:
+        weights = np.ones(n_rows)
     of_rows = np.array([weights, *(weights * own for own in squares)])
     if coded.margins and not given.crossing:
         coded, m = coded.side_by_side()
@@ -205,5 +206,7 @@ def refuse_data(judged: Any, call: str) -> None:
     if has_rows and not is_model:
         kind = type(judged).__name__
         shape = getattr(judged, "shape", None)
-        of_shape = f" of shape {shape}" if shape is not None else ""
+        of_shape = ""
+        if shape is not None:
+            of_shape = f" of shape {shape}"
         raise TypeError(f"what is judged comes first, but this is a {kind}{of_shape}; pass {call}.")

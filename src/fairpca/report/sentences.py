@@ -377,6 +377,11 @@ def _read_otherwise(reading: GapReading) -> tuple[str, str, str]:
             f"By the values that are there, {shows}",
             "Judge by the values that are there: a value that is filled in is easy to describe.",
         ),
+        "other folds": (
+            "how the rows are dealt into folds",
+            f"In other folds, {shows}",
+            "Collect more rows, or judge with more folds.",
+        ),
         "medians": (
             "few people with large errors",
             f"By medians in place of means, {shows}",
@@ -606,6 +611,8 @@ def _notices(audit: AnyAudit) -> list[str]:
     """Warnings that must not be overlooked."""
     verdict, least = audit.verdict, audit.provenance.thresholds.judge_from
     changed, said = verdict.remedy not in (Remedy.NOT_TRIED, Remedy.IS_PCA), []
+    if verdict.close_call:
+        said.append("This is a close call: in other folds the answer is another.")
     for label in verdict.depending:
         if label != verdict.group:
             own = name(audit, label)
