@@ -118,7 +118,9 @@ def repeats_among(rows: Units) -> str:
 
 def _values(labels: Any) -> NDArray[Any]:
     """The labels as a 1-D array whose missing values are None or unequal to themselves."""
-    native = labels if isinstance(labels, (np.ndarray, list, tuple)) else on_host(labels)
+    native = labels
+    if not isinstance(labels, (np.ndarray, list, tuple)):
+        native = on_host(labels)
     series = nw.from_native(native, allow_series=True, eager_only=True, pass_through=True)
     if isinstance(series, nw.DataFrame) and len(series.columns) == 1:
         series = series.get_column(series.columns[0])

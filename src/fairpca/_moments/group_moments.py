@@ -317,7 +317,7 @@ class GroupMoments:
             "outcomes": outcomes,
             "units": units,
             "folds": folds,
-            "attributes": " and ".join(self.attributes) or "crossed",
+            "attributes": " and ".join(sorted(set(self._attributes.values()))) or "crossed",
         }
 
     @property
@@ -439,8 +439,6 @@ class GroupMoments:
             part._seen = Counter({label: self._seen[label]})
             if self._units is not None:
                 part._units = {label: self._units[label]}
-            part._attributes = {own: name for own, name in self._attributes.items() if own == label}
-            part._margins = {own: names for own, names in self._margins.items() if own == label}
             yield label, part
 
     def _by_outcome(self) -> tuple[GroupMoments, Codes, Codes]:

@@ -84,7 +84,9 @@ class ScoresDisplay:
 
 def order_of(projection: Any) -> str:
     """By what the components are ordered."""
-    return "fair" if hasattr(projection, "score_covariance_") else "variance"
+    if hasattr(projection, "score_covariance_"):
+        return "fair"
+    return "variance"
 
 
 def named_component(component: int, order: str) -> str:

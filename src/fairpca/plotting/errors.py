@@ -124,7 +124,9 @@ class GroupErrorDisplay:
             whole = np.where(whole > 0, whole, np.inf)  # a group that does not vary loses nothing
             pca = 1 - pca / whole
             errors = 1 - errors / whole
-            share = fair.n_components if isinstance(fair.n_components, float) else None
+            share = None
+            if isinstance(fair.n_components, float):
+                share = fair.n_components
         return cls(chosen[: len(fits)], pca, errors, fair.groups_.tolist(), share).plot(ax)
 
     @classmethod
