@@ -40,7 +40,9 @@ def replacing(path: FileName, reads: Iterable[FileName] = ()) -> Iterator[Path]:
     if opened or target.is_symlink() or (target.exists() and not target.is_file()):
         raise OSError(f"{path} is a folder, a device or a broken link; pass the name of a file.")
     temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}{target.suffix}")
-    mode = target.stat().st_mode & 0o777 if target.exists() else None
+    mode = None
+    if target.exists():
+        mode = target.stat().st_mode & 0o777
     if mode is not None:
         os.close(os.open(target, os.O_WRONLY))  # notices a file that may not be written to
     try:
@@ -86,4 +88,6 @@ def _number(path: FileName, stream: IO[str] | None = None) -> tuple[int, int] | 
     except (OSError, ValueError):
         return None
     plain = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
-    return (status.st_dev, status.st_ino) if plain else None
+    if plain:
+        return (status.st_dev, status.st_ino)
+    return None

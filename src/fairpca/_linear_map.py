@@ -62,7 +62,8 @@ class LinearMap:
         ``spread`` divides the scores, as whitening does.
         """
         units = np.ones(len(mean)) if units is None else np.asarray(units, np.float64)
-        spread = np.ones(len(components)) if spread is None else spread
+        if spread is None:
+            spread = np.ones(len(components))
         encode = (components / units).T / spread
         decode = components * units * spread[:, None]
         return cls(np.asarray(mean, np.float64), encode, decode, units)
@@ -251,7 +252,8 @@ def _departure(components: Any) -> float:
 
 def projection_map(estimator: Any, mean: Array | None = None) -> LinearMap:
     """The map of an estimator with orthonormal ``components_``, by default about its ``mean_``."""
-    mean = estimator.mean_ if mean is None else mean
+    if mean is None:
+        mean = estimator.mean_
     units = getattr(estimator, "scale_", None)
     components = np.asarray(estimator.components_, np.float64)
     return LinearMap.projection(components, mean, units, _spread(estimator))
@@ -323,7 +325,9 @@ def seen_by_map(model: Any, X: Any) -> Array:
     for step in before:
         X = step.transform(X)
     seen = dense(X)
-    return seen / map_of(last).units if _has_map(last) else seen
+    if _has_map(last):
+        return seen / map_of(last).units
+    return seen
 
 
 def _has_map(step: Any) -> bool:

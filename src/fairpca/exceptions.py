@@ -50,7 +50,10 @@ class TableError(ValueError):
 
     def __init__(self, problem: str, fact: str, advice: str, **facts: Any) -> None:
         super().__init__(f"{fact}; {advice}{'' if advice.endswith('?') else '.'}")
-        self.problem, self.fact, self.advice, self.facts = problem, fact, advice, facts
+        self.problem = problem
+        self.fact = fact
+        self.advice = advice
+        self.facts = facts
 
     def at(self, place: str) -> TableError:
         """The same error, with a place in front."""
@@ -63,9 +66,11 @@ class NoFileError(TableError, FileNotFoundError):
 
 def warn(message: str, category: type[Warning]) -> None:
     """Warn at the line of the user's code that called this library."""
-    frame, level = sys._getframe(1), 2
+    frame = sys._getframe(1)
+    level = 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame, level = frame.f_back, level + 1
+        frame = frame.f_back
+        level = level + 1
     warnings.warn(message, category, stacklevel=level)
 
 

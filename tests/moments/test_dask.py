@@ -298,3 +298,16 @@ def test_names_of_columns():
     assert moments.feature_names == COLUMNS
     with pytest.raises(ValueError, match="X has no column 'gender'"):
         GroupMoments.from_data(ddf, "gender")
+
+
+def test_several_attributes_are_not_crossed():
+    groups = pd.DataFrame({"sex": SEX, "odd": np.arange(len(X)) % 2})
+    expected = GroupMoments.from_data(X, groups, crossing=False)
+    array = da.from_array(X, chunks=(50, 4))
+    ddf = dd.from_pandas(pd.DataFrame(X, columns=COLUMNS).join(groups), npartitions=4)
+    for moments in (
+        GroupMoments.from_data(array, groups, crossing=False),
+        GroupMoments.from_data(ddf, ["sex", "odd"], crossing=False),
+    ):
+        assert_same_moments(moments, expected)
+        assert moments.n_rows == len(X)

@@ -14,6 +14,7 @@ A unit counts by its mean error over the rows inside. A row with a missing value
 no condition on this column.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
 from math import exp, hypot
@@ -307,7 +308,8 @@ def _conditions(columns: Any) -> list[_Condition]:
             continue
         values = column.to_list()
         labels = np.array([str(value) for value in values], dtype=object)
-        for label in sorted(set(labels[known].tolist())):
+        counts = Counter(labels[known].tolist())
+        for label in sorted(label for label, n in counts.items() if n >= _LEAST_UNITS):
             found.append(_Condition(name, f"{name} = {label}", known & (labels == label)))
     return found
 

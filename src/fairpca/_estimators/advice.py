@@ -191,11 +191,15 @@ def _who_pays(
     order = [g for g in np.argsort(-changes).tolist() if risen[g]]
     named = []
     for g in order[:3]:
-        share = f" by {_percent(changes[g] / before[g])}" if known[g] else ""
+        share = ""
+        if known[g]:
+            share = f" by {_percent(changes[g] / before[g])}"
         start = max(before[g], 0.0)
         end = before[g] + changes[g]
         named.append(f"{labels[g]!r}{share} (from {start:.4g} to {end:.4g})")
-    more = f" and {len(order) - 3} more" if len(order) > 3 else ""
+    more = ""
+    if len(order) > 3:
+        more = f" and {len(order) - 3} more"
     return f"the error rises for {', '.join(named)}{more}"
 
 
@@ -231,7 +235,9 @@ def _warn_of_few_rows(solution: Solution, settled: SettledGroups, measured: Oper
     compared = settled.compared
     step = "Collect more rows of it before you rely on the result."
     if (compared & ~few).sum() > 1:
-        merged = "'merge' or " if counts[compared & few].sum() >= _FEW_ROWS else ""
+        merged = ""
+        if counts[compared & few].sum() >= _FEW_ROWS:
+            merged = "'merge' or "
         option = f"small_groups={merged}'ignore'"
         step = f"Pass min_group_size={_FEW_ROWS} with {option} to leave it out."
     warn(
@@ -260,7 +266,9 @@ def warn_of_held_out(
             LevellingDownWarning,
         )
     if problem.max_disparity is not None and problem.max_disparity < D - negligible:
-        alternative = ", or constraint='parity'" if problem.constraint == "efficient" else ""
+        alternative = ""
+        if problem.constraint == "efficient":
+            alternative = ", or constraint='parity'"
         warn(
             f"max_disparity={problem.max_disparity:g} is not met: on held-out rows the disparity "
             f"is {D:.6g}. Pass more components{alternative}.",

@@ -282,14 +282,18 @@ class GroupEstimator(Transformer, BaseEstimator, Generic[Result]):
         if not in_memory(given.X) or is_dask(groups):
             return given
         rows = as_rows(given.X)
-        least = self._least if method == "fit" else None
+        least = None
+        if method == "fit":
+            least = self._least
         coded = encode_few_groups(groups, rows, least, self.crossing)
         return given._replace(X=rows, sensitive_features=coded)
 
     @property
     def _least(self) -> int:
         """Groups of fewer rows are not compared."""
-        return 1 if self.small_groups == "error" else self.min_group_size
+        if self.small_groups == "error":
+            return 1
+        return self.min_group_size
 
     def _target_of(self, given: Input, method: str, before: GroupMoments | None = None) -> Any:
         """The target to learn, or for a stream the function that gives that of a batch."""
@@ -326,7 +330,9 @@ class GroupEstimator(Transformer, BaseEstimator, Generic[Result]):
                 "FairPCACV, MinMaxPCA, WelfarePCA or FairColumns."
             )
         settled.moments.refuse_rare_pairs(settled.compared)
-        return settled.standardized() if self.standardize else settled
+        if self.standardize:
+            return settled.standardized()
+        return settled
 
     def _prepared(self, moments: GroupMoments, y: Any) -> GroupMoments:
         """The moments that a user passed in place of rows, as this estimator wants them."""
@@ -364,7 +370,9 @@ class GroupEstimator(Transformer, BaseEstimator, Generic[Result]):
         known = settled.moments
         if isinstance(moments, GroupMoments):  # ImplicitMoments would keep X alive
             fitted.moments_ = moments
-        fitted.scale_ = np.ones(known.n_features) if settled.scale is None else settled.scale
+        fitted.scale_ = np.ones(known.n_features)
+        if settled.scale is not None:
+            fitted.scale_ = settled.scale
         fitted.mean_ = known.mean * fitted.scale_
         fitted.groups_ = known.groups
         fitted.group_sizes_ = known.counts
@@ -422,7 +430,9 @@ class Targeted(GroupEstimator[Result]):
         return y
 
     def _check_groups(self, settled: SettledGroups) -> None:
-        outcomes = None if settled.cells is None else settled.cells.outcomes
+        outcomes = None
+        if settled.cells is not None:
+            outcomes = settled.cells.outcomes
         if outcomes is not None and self._needs_outcomes():
             self._check_classes(set(outcomes.tolist()))
 
@@ -484,13 +494,15 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         if isinstance(wanted, float):
             solve_rank = partial(self._solve_rank, settled, operand)
             return solve_fewest_components(operand, wanted, solve_rank)
-        if wanted is not None and wanted > limit:
+        if wanted is None:
+            wanted = limit
+        if wanted > limit:
             raise (ValueError if wanted > d else NotEnoughRows)(
                 f"n_components={wanted} is more than the data allow: with n_samples = {n} and "
                 f"n_features = {d} pass an integer from 1 to {limit}, a fraction between 0 and "
                 "1, or None."
             )
-        return self._solve_rank(settled, operand, limit if wanted is None else int(wanted))
+        return self._solve_rank(settled, operand, int(wanted))
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
         """Solve with this number of components."""
@@ -510,7 +522,9 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         self.n_components_ = r
         self.explained_variance_ = variances * unbiased
         self.explained_variance_ratio_ = variances / max(total, TINY)
-        self.noise_variance_ = rest * unbiased / (d - r) if r < d else 0.0
+        self.noise_variance_ = 0.0
+        if r < d:
+            self.noise_variance_ = rest * unbiased / (d - r)
 
         sides = settled.compared, result.harmed, result.privileged
         self.group_errors_ = np.maximum(result.errors, 0.0)

@@ -43,7 +43,9 @@ class TargetedProjection(AnyGroups, FairProjection, Targeted[Solution]):
         if rank <= left:
             return rank
         taken = f"of n_features = {d} directions, hiding takes {d - left} and leaves {left}"
-        fewer = f"pass n_components={left} or less" if left else "pass more features"
+        fewer = "pass more features"
+        if left:
+            fewer = f"pass n_components={left} or less"
         less = "fewer groups, another notion, or a gap that is allowed, max_mean_gap=0.1 say"
         raise ValueError(
             f"n_components={self.n_components} cannot be reached: {taken}; {fewer}, or hide less: "
@@ -184,7 +186,9 @@ class BlindPCA(TargetedProjection, BlindRecord):
         both = MeanGapOperand.of(operand, differences)
         solution = solve(MeanGapProblem(budget), both, rank)
         if solution.status is Status.INFEASIBLE:
-            fewer = f"pass n_components={most} or less, or" if most else "pass"
+            fewer = "pass"
+            if most:
+                fewer = f"pass n_components={most} or less, or"
             raise ValueError(
                 f"every projection onto {rank} component{'s' if rank > 1 else ''} has a mean gap "
                 f"of at least {mean_gap(differences, solution.basis):.6g}, more than max_mean_gap="
@@ -207,7 +211,9 @@ class BlindPCA(TargetedProjection, BlindRecord):
         """The directions of the means, and those in which covariances differ most."""
         moments = strata[0].moments  # all strata share the same moments
         alone = moments.groups[moments.counts == 1].tolist()
-        less = "hide_covariances=0" if self.hide_covariances else "keep_covariances=None"
+        less = "keep_covariances=None"
+        if self.hide_covariances:
+            less = "hide_covariances=0"
         if alone:
             raise NotEnoughRows(
                 f"groups {alone[:5]} have a single row, hence no covariance to compare; pass "
@@ -220,7 +226,9 @@ class BlindPCA(TargetedProjection, BlindRecord):
         complement = Complement(hidden)
         take = self.hide_covariances
         if self.keep_covariances is not None:
-            least = rank if self.n_components is not None else 1
+            least = 1
+            if self.n_components is not None:
+                least = rank
             keep = max(least, int(self.keep_covariances * len(hidden)))
             take = max(complement.n_features - keep, 0)
         S = np.array([complement.square(S_g) for S_g in moments.second_moments("group")])

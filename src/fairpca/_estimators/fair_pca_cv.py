@@ -129,7 +129,9 @@ class FairPCACV(FairPCA, FairPCACVRecord):
     def _check_groups(self, settled: SettledGroups) -> None:
         """Refuse moments without folds or with other folds, and groups too small for them."""
         cv = self.cv
-        n_folds = 0 if settled.cells is None else settled.cells.n_folds
+        n_folds = 0
+        if settled.cells is not None:
+            n_folds = settled.cells.n_folds
         if not n_folds:
             raise ValueError(
                 f"cv={cv} needs the moments of folds, and these have none; make them with folds, "

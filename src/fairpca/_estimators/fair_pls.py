@@ -121,7 +121,9 @@ class FairPLS(TargetedProjection, PLSRecord):
     }
 
     def _prepared(self, moments: GroupMoments, y: Any) -> GroupMoments:
-        return super()._prepared(moments if y is None else _with_targets_last(moments, y), y)
+        if y is not None:
+            moments = _with_targets_last(moments, y)
+        return super()._prepared(moments, y)
 
     def _validate_params(self) -> None:
         super()._validate_params()
@@ -141,7 +143,9 @@ class FairPLS(TargetedProjection, PLSRecord):
 
     def _check_classes(self, classes: set[Any]) -> None:
         if self.target_type == "auto":
-            numbers = "target_type='numbers' for numbers, or " if self._may_be_numbers() else ""
+            numbers = ""
+            if self._may_be_numbers():
+                numbers = "target_type='numbers' for numbers, or "
             refuse_counts(classes, f"pass {numbers}target_type='classes' for classes")
 
     def _may_be_numbers(self) -> bool:
@@ -186,10 +190,14 @@ class FairPLS(TargetedProjection, PLSRecord):
             limit = float(self.max_mean_gap or 0.0)
             if limit == 0.0 or (self.n_components is None and complement.n_features):
                 rank = self._rank_left(operand, complement, rank)
-        hidden = complement.directions if limit == 0.0 else np.zeros((operand.n_features, 0))
+        hidden = np.zeros((operand.n_features, 0))
+        if limit == 0.0:
+            hidden = complement.directions
         plain = PLSProblem(target, differences, complement)
         solution = solve(replace(plain, max_mean_gap=limit), raw, rank)
-        pls = solution if limit == inf else solve(plain, raw, rank)
+        pls = solution
+        if limit != inf:
+            pls = solve(plain, raw, rank)
         pca = solve(PLAIN_PCA, operand, rank)
 
         def r2(basis: Array) -> float:
@@ -212,7 +220,9 @@ def _with_targets_last(
     moments: GroupMoments, target: str | int | Sequence[str | int]
 ) -> GroupMoments:
     """The moments with the columns of the target moved to the end."""
-    named = [target] if isinstance(target, (str, int)) else list(target)
+    if isinstance(target, (str, int)):
+        target = [target]
+    named = list(target)
     names = moments.feature_names or []
     d = moments.n_features
     known: dict[str | int, int] = {name: j for j, name in enumerate(names)}

@@ -101,7 +101,8 @@ class GroupEraser(OneToOneFeatureMixin, AnyGroups, Targeted[_Erasure], EraserRec
         varying = values > d * EPS * values[-1]
         V = V[:, varying]
         roots = np.sqrt(values[varying])
-        V = V if frame is None else frame.expand(V)
+        if frame is not None:
+            V = frame.expand(V)
         Q = spanned(differences @ V / roots, 1.0)
         return (V / roots @ Q).T, (V * roots @ Q).T, differences
 
@@ -132,7 +133,9 @@ class GroupEraser(OneToOneFeatureMixin, AnyGroups, Targeted[_Erasure], EraserRec
             return map_stream(fitted, X)
         given = fitted._validate(X)
         with refusing_overflow("X"):
-            rows: Array = given.toarray() if hasattr(given, "toarray") else given
+            rows: Array = given
+            if hasattr(given, "toarray"):
+                rows = given.toarray()
             detected = (rows - fitted.mean_) @ fitted.detectors_.T
             erased = fitted.strength * detected @ fitted.corrections_
             return np.asarray(rows - erased, dtype=rows.dtype)

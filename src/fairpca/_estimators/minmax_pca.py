@@ -45,7 +45,9 @@ class CenteredProjection(AvailableCases, SeveralAttributes, AnyGroups, FairProje
         if self.center == "overall":
             return settled.measured(self.relative_errors)
         about_center = settled.moments.operand(self.center, settled.compared)
-        return about_center.relative() if self.relative_errors else about_center
+        if self.relative_errors:
+            return about_center.relative()
+        return about_center
 
     def _solve_measured(self, measured: Operand, rank: int) -> Solution:
         """Solve with the moments about the mean asked for."""

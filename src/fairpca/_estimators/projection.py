@@ -189,7 +189,9 @@ class Projection(ClassNamePrefixFeaturesOutMixin, Transformer, ProjectionRecord)
                 "variance; fit without constant and redundant columns, or use "
                 "numpy.linalg.pinv(estimator.get_covariance())."
             )
-        across = 1 / fitted.noise_variance_ if r < d else 0.0
+        across = 0.0
+        if r < d:
+            across = 1 / fitted.noise_variance_
         precision = _between(U, 1 / variances, across)
         return precision / np.outer(fitted.scale_, fitted.scale_)
 
@@ -231,7 +233,9 @@ class Projection(ClassNamePrefixFeaturesOutMixin, Transformer, ProjectionRecord)
             pca.mean_ = fitted.mean_ / fitted.scale_
         if hasattr(fitted, "feature_names_in_"):
             first.feature_names_in_ = fitted.feature_names_in_.copy()
-        return make_pipeline(first, pca) if fitted.standardize else pca
+        if fitted.standardize:
+            return make_pipeline(first, pca)
+        return pca
 
     def _refuse_scores_without_variance(self) -> None:
         """Refuse scores that scikit-learn's ``PCA`` divides by the rounding of 1 instead."""
@@ -271,4 +275,6 @@ def _between(U: Array, along: Array, across: float) -> Array:
 
 def _on_block(work: Callable[[Any], Array], width: int, block: Any) -> Array:
     """Apply ``work`` to a block, which may be empty."""
-    return work(block) if block.shape[0] else np.empty((0, width))
+    if block.shape[0]:
+        return work(block)
+    return np.empty((0, width))

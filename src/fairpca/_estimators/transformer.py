@@ -36,7 +36,9 @@ class Transformer(TransformerMixin, GroupRecord):
         allowed = {"accept_sparse": ("csr", "csc"), "dtype": [np.float64, np.float32]}
         with refusing_overflow("X"):
             checked: Any = validate_data(self, X, reset=False, ensure_all_finite=False, **allowed)
-        values = checked if isinstance(checked, np.ndarray) else checked.data
+        values = checked.data
+        if isinstance(checked, np.ndarray):
+            values = checked
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(values.sum()) or np.isfinite(values).all():
                 return checked

@@ -157,7 +157,9 @@ def numbers_of(column: Any) -> NDArray[Any]:
 
 def labels_of(column: Any) -> CodedLabels:
     """A column of labels by code and dictionary; nulls have the label None."""
-    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    coded = column
+    if not pa.types.is_dictionary(column.type):
+        coded = column.dictionary_encode()
     labels = [_plain(label) for label in coded.dictionary.to_pylist()]
     codes = coded.indices.cast("int64").fill_null(len(labels)).to_numpy(zero_copy_only=False)
     return CodedLabels(codes, [*labels, None])

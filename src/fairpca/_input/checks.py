@@ -24,7 +24,9 @@ _MOST_ALONE = 10  # so few groups of one row may be rare groups, even if most gr
 def forgotten_groups(estimator: object, method: str, y: Any, needs_y: bool) -> TypeError:
     """The error for a call without groups."""
     name = type(estimator).__name__
-    rows = "X, y" if needs_y else "X"
+    rows = "X"
+    if needs_y:
+        rows = "X, y"
     problem = f"sensitive_features is missing: {name}.{method} needs one group label per row."
     routing = "metadata routing, sklearn.set_config(enable_metadata_routing=True)"
     call = f"{name}(...).{method}({rows}, sensitive_features=groups)"
@@ -57,7 +59,9 @@ def check_same_order(X: Any, **columns: Any) -> None:
     if library_of(X) != "pandas":
         return
     for name, values in columns.items():
-        index = getattr(values, "index", None) if library_of(values) == "pandas" else None
+        index = None
+        if library_of(values) == "pandas":
+            index = getattr(values, "index", None)
         if index is None or len(index) != len(X) or X.index.equals(index):
             continue
         if Counter(X.index) == Counter(index):  # sorting fails for labels of several types
@@ -169,7 +173,9 @@ def check_several_groups(
 ) -> None:
     """Refuse a single group: there is nothing to compare it with."""
     if len(labels) < 2:
-        held = f"one group only ({labels[0]!r}, " if labels else "no group large enough ("
+        held = "no group large enough ("
+        if labels:
+            held = f"one group only ({labels[0]!r}, "
         problem = f"sensitive_features holds {held}n_samples = {n_samples}), nothing to compare"
         raise NotEnoughRows(f"{problem}; pass labels of two groups or more{otherwise}.")
 

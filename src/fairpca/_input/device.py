@@ -57,7 +57,9 @@ class DeviceRows:
         if library_of(X) == "torch" and str(X.layout) != "torch.strided":
             problem = f"X is a sparse torch tensor ({X.layout}), and only dense ones are taken"
             raise TypeError(f"{problem}; pass X.to_dense(), or a scipy.sparse matrix.")
-        self._X = X.detach() if library_of(X) == "torch" else X
+        self._X = X
+        if library_of(X) == "torch":
+            self._X = X.detach()
         self.n_rows, self.n_features = map(int, X.shape)
         namespace = getattr(X, "__array_namespace__", None)
         self._xp = sys.modules[library_of(X)] if namespace is None else namespace()

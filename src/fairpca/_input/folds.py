@@ -34,7 +34,9 @@ class FoldRule:
         check_integer("fold_seed", self.salt, 0)
 
     def __str__(self) -> str:
-        counted = " of units" if self.by_unit else ""
+        counted = ""
+        if self.by_unit:
+            counted = " of units"
         return f"folds={self.n_folds}{counted} with fold_seed={self.salt}"
 
     def folds_of_units(self, units: Units) -> Codes:

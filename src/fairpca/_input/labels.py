@@ -98,7 +98,9 @@ def refuse_unlike_groups(groups: Any, coded: Groups, least: int, crossing: bool)
     """Refuse labels that look continuous, or like the names of rows."""
     compared: list[Groups] = [coded]
     if coded.margins and not crossing:
-        columns = [] if isinstance(groups, Groups) else _label_columns(groups)[0]
+        columns = []
+        if not isinstance(groups, Groups):
+            columns = _label_columns(groups)[0]
         compared = [encode_groups(column, len(coded.codes)) for column in columns]
     for own in compared:
         counts = np.bincount(own.codes)
@@ -111,7 +113,9 @@ def warn_of_group_columns(rows: Rows, groups: Any) -> None:
     names = rows.feature_names or []
     n = rows.n_rows
     columns = [groups] if isinstance(groups, Groups) else _label_columns(groups)[0]
-    what = "the group" if len(columns) == 1 else "one of the sensitive features"
+    what = "one of the sensitive features"
+    if len(columns) == 1:
+        what = "the group"
     for codes, labels, _ in [encode_groups(column, n) for column in columns]:
         k = len(labels)
         if k < 2 or n < 2 * k:  # where most groups have one row, any column tells them apart
@@ -214,7 +218,9 @@ def _label_columns(groups: Any, name: str = _GROUPS) -> tuple[list[Any], list[st
             if isinstance(column, (list, tuple)) and values.ndim == 1:
                 values = label_vector(column)  # numpy would turn 1 and "one" into two strings
         if values.ndim == 0:
-            example = "frame['sex']" if name == _GROUPS else "frame['outcome']"
+            example = "frame['outcome']"
+            if name == _GROUPS:
+                example = "frame['sex']"
             problem = f"{name}={column!r} is not a column of labels"
             raise TypeError(f"{problem}; pass one label per row, for example {name}={example}.")
         if values.ndim != 1:
@@ -229,7 +235,9 @@ def _label_columns(groups: Any, name: str = _GROUPS) -> tuple[list[Any], list[st
 
 def _refuse_missing_labels(missing: Mask, name: str) -> NoReturn:
     rows = np.flatnonzero(missing)
-    known = "X[known], groups[known]" if name == _GROUPS else "X[known], y[known], groups[known]"
+    known = "X[known], y[known], groups[known]"
+    if name == _GROUPS:
+        known = "X[known], groups[known]"
     problem = f"{name} has {len(rows)} missing labels, the first in row {rows[0]}"
     raise ValueError(f"{problem}; drop them ({known}), or give them a label such as 'unknown'.")
 

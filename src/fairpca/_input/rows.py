@@ -282,7 +282,9 @@ def refuse_non_finite(rows: Rows) -> None:
         bad = np.argwhere(~np.isfinite(block))
         if len(bad):
             i, j = bad[0].tolist()
-            column = j if rows.feature_names is None else repr(rows.feature_names[j])
+            column = j
+            if rows.feature_names is not None:
+                column = repr(rows.feature_names[j])
             kind = "infinity"
             remedy = "correct the values"
             if np.isnan(block[i, j]):

@@ -114,8 +114,9 @@ def load_model(path: str | os.PathLike[str]) -> Estimator | ModelPipeline:
     fill = attributes.pop("fill", None)
     declared = _kinds(model)
     for name, value in attributes.items():
-        labels = declared[name].stored == "labels"
-        setattr(model, name, label_vector(value) if labels else value)
+        if declared[name].stored == "labels":
+            value = label_vector(value)
+        setattr(model, name, value)
     return ModelPipeline.of(model, fill)
 
 
@@ -147,12 +148,16 @@ def _described(estimator: Estimator) -> Json:
         if isinstance(value, GroupEstimator):
             params[name] = _described(value)
         else:
-            params[name] = None if splits_rows else _to_json(name, value)
+            params[name] = None
+            if not splits_rows:
+                params[name] = _to_json(name, value)
     return {"class": type(estimator).__name__, "params": params}
 
 
 def _to_json(name: str, value: Any) -> Any:
-    plain = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+    plain = value
+    if isinstance(value, (np.ndarray, np.generic)):
+        plain = value.tolist()
     if isinstance(plain, tuple):
         plain = list(plain)
     for item in plain if isinstance(plain, list) else [plain]:
@@ -201,7 +206,9 @@ def _read(path: str | os.PathLike[str]) -> tuple[Estimator, Json, Json]:
 
 
 def _checked_header(text: str | None, arrays: dict[str, NDArray[Any]]) -> Json:
-    header = None if text is None else json.loads(text)
+    header = None
+    if text is not None:
+        header = json.loads(text)
     if not isinstance(header, dict):
         raise ValueError("the header is missing")
     version = header.get("format_version")

@@ -32,13 +32,19 @@ def moments_of_dask(given: Input, folds: FoldRule | None) -> GroupMoments:
     """Moments of a dask array or data frame, reduced where its blocks are."""
     X = given.X
     at_once = fan_in(count_columns(X), folds)
-    blocks = _delayed(X.rechunk({1: -1}) if hasattr(X, "rechunk") else X)
+    whole = X
+    if hasattr(X, "rechunk"):
+        whole = X.rechunk({1: -1})
+    blocks = _delayed(whole)
     n = len(blocks)
     groups = _cut_like(X, given.sensitive_features, "sensitive_features", n)
     weights = _cut_like(X, given.sample_weight, "sample_weight", n)
     units = _cut_like(X, given.units, "units", n)
     numbers = isinstance(given.y, NumericTarget)
-    outcomes = _cut_like(X, given.y.values if numbers else given.y, "y", n)
+    y = given.y
+    if numbers:
+        y = given.y.values
+    outcomes = _cut_like(X, y, "y", n)
     learn = delayed(_block_moments, pure=False)
     columns = zip(blocks, groups, weights, outcomes, units, strict=True)
     how = "available" if given.may_miss else "error", given.crossing
@@ -65,13 +71,17 @@ def _block_moments(
     if X.shape[0] == len(groups) == 0:
         return GroupMoments()
     with single_threaded_blas(), naming(f"in block {i} of X"):
-        given = open_input(X, groups, weights, NumericTarget(y) if numbers else y, units)
+        if numbers:
+            y = NumericTarget(y)
+        given = open_input(X, groups, weights, y, units)
         return moments_of_rows(as_chosen(given, *how), folds, partition=i)
 
 
 def map_rows(X: Any, function: Callable[[Any], Any], n_columns: int) -> Any:
     """Call ``function`` for every block of rows: a lazy dask array of ``n_columns`` columns."""
-    kind = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+    kind: type[np.floating[Any]] = np.float64
+    if getattr(X, "dtype", None) == np.float32:
+        kind = np.float32
     if hasattr(X, "map_partitions"):
         return X.map_partitions(function, meta=np.empty((0, n_columns), kind))
     X = X.rechunk({1: -1})
@@ -97,7 +107,9 @@ def _cut_like(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
     """Labels, weights or outcomes, cut where X is cut."""
     if values is None:
         return [None] * n_blocks
-    lengths = X.chunks[0] if isinstance(X, da.Array) else (np.nan,)
+    lengths = (np.nan,)
+    if isinstance(X, da.Array):
+        lengths = X.chunks[0]
     known = not np.isnan(lengths).any()
     in_memory = not is_dask(values)
     if isinstance(values, da.Array) and values.ndim == 2 and values.shape[1] == 1:
@@ -110,7 +122,9 @@ def _cut_like(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
             edges = np.cumsum([0, *lengths]).tolist()
             return [safe_indexing(values, slice(a, b)) for a, b in pairwise(edges)]
         values = values.rechunk({0: lengths, **({1: -1} if values.ndim == 2 else {})})
-    blocks = [] if in_memory else _delayed(values)
+    blocks = []
+    if not in_memory:
+        blocks = _delayed(values)
     if len(blocks) != n_blocks:
         lazy = [(own, called) for own, called in ((X, "X"), (values, name)) if is_dask(own)]
         arrays = [c if isinstance(own, da.Array) else f"{c}.to_dask_array()" for own, c in lazy]

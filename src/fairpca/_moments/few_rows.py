@@ -59,7 +59,9 @@ class FewRows(GroupSums):
         if not max(F.max(), -F.min()) < SAFE_TO_SQUARE:  # true for NaN, too
             refuse_unusable_numbers(rows)
         total = GroupSums.of_nothing(k, rows.n_features)
-        w = np.ones(len(F)) if weights is None else weights
+        w = weights
+        if w is None:
+            w = np.ones(len(F))
         for g in range(k):
             members = np.flatnonzero((codes == g) & (w > 0))
             if len(members):

@@ -49,7 +49,9 @@ class Stratum:
 
 def _classes_that_count(labels: Labels | None, cells: Moments, outcomes: Codes) -> dict[Label, int]:
     """The classes of rows of positive weight, two or more, and their numbers."""
-    classes = {} if labels is None else {label: c for c, label in enumerate(labels.tolist())}
+    classes = {}
+    if labels is not None:
+        classes = {label: c for c, label in enumerate(labels.tolist())}
     counting = set(outcomes[cells.weights > 0].tolist())
     classes = {label: c for label, c in classes.items() if c in counting}
     _refuse_one_class(list(classes))
@@ -58,7 +60,9 @@ def _classes_that_count(labels: Labels | None, cells: Moments, outcomes: Codes) 
 
 def _refuse_one_class(classes: list[Label]) -> None:
     if len(classes) < 2:
-        held = f"one class only ({classes[0]!r})" if classes else "no classes"
+        held = "no classes"
+        if classes:
+            held = f"one class only ({classes[0]!r})"
         why = f"y holds {held}, so there is nothing to compare or predict"
         raise NotEnoughRows(f"{why}; pass y with two classes or more.")
 

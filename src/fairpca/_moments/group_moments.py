@@ -246,7 +246,9 @@ class GroupMoments:
         if folds is not None and not isinstance(folds, FoldRule):
             raise ValueError("pass streams and Dask with a number of folds, for example folds=10.")
         if isinstance(given.X, Stream):
-            target = given.y if callable(given.y) else _unchanged
+            target = _unchanged
+            if callable(given.y):
+                target = given.y
             moments = moments_of_stream(given.X, folds, self, target=target)
         else:
             from fairpca._moments.dask import moments_of_dask
@@ -265,7 +267,7 @@ class GroupMoments:
                 )
         everyone = [self, *others]
         parts = [moments for moments in everyone if moments.n_features]
-        merged = copy(parts[0] if parts else self)
+        merged = copy(next(iter(parts), self))
         for part in parts[1:]:
             merged._check_alike(part)
             merged.feature_names = merged.feature_names or part.feature_names
@@ -304,14 +306,18 @@ class GroupMoments:
             folds = str(self._rule)
         elif self.n_folds:
             folds = "numbered folds"
-        outcomes = "none" if self.outcomes is None else "classes"
-        units = "none" if self._units is None else "labels"
+        outcomes = "classes"
+        if self.outcomes is None:
+            outcomes = "none"
+        units = "labels"
+        if self._units is None:
+            units = "none"
         return {
             "number of targets": str(self.n_targets),
             "outcomes": outcomes,
             "units": units,
             "folds": folds,
-            "attributes": " and ".join(self.attributes) or "crossed",
+            "attributes": " and ".join(sorted(set(self._attributes.values()))) or "crossed",
         }
 
     @property
@@ -433,8 +439,6 @@ class GroupMoments:
             part._seen = Counter({label: self._seen[label]})
             if self._units is not None:
                 part._units = {label: self._units[label]}
-            part._attributes = {own: name for own, name in self._attributes.items() if own == label}
-            part._margins = {own: names for own, names in self._margins.items() if own == label}
             yield label, part
 
     def _by_outcome(self) -> tuple[GroupMoments, Codes, Codes]:
@@ -622,7 +626,9 @@ class GroupMoments:
             i, j, rows = total.rarest_pair(g)
             if rows > _LEAST_TOGETHER - 0.5:
                 continue
-            which = repr(names[i]) if i == j else f"{names[i]!r} and {names[j]!r} together"
+            which = f"{names[i]!r} and {names[j]!r} together"
+            if i == j:
+                which = repr(names[i])
             raise ValueError(
                 f"group {self.groups.tolist()[g]!r} has {which} in {rows:.0f} rows only, and "
                 f"missing='available' needs {_LEAST_TOGETHER}; leave out a column, or merge small "
@@ -722,7 +728,9 @@ def moments_of_rows(
 ) -> GroupMoments:
     """Moments of rows in memory; ``before`` are those of the rows that came before."""
     may_be_zero = before is not None or partition is not None
-    seen = Counter[Label]() if before is None else before._seen
+    seen = Counter[Label]()
+    if before is not None:
+        seen = before._seen
     _, sum_up = _begin(given, folds, seen, may_be_zero, partition)
     return sum_up()
 
@@ -777,7 +785,9 @@ def moments_of_stream(
 
 def fan_in(n_features: int, folds: FoldRule | Codes | None) -> int:
     """How many moments are merged at once: fewer if they are large."""
-    n_cells = folds.n_folds if isinstance(folds, FoldRule) else 1
+    n_cells = 1
+    if isinstance(folds, FoldRule):
+        n_cells = folds.n_folds
     return max(2, min(16, _MERGE_BYTES // (8 * n_cells * max(1, n_features) ** 2)))
 
 

@@ -172,8 +172,12 @@ class ImplicitMoments:
     def _centers(self, center: Center, compared: Mask | None = None) -> Array:
         if center == "group":
             return self._means
-        counted = self._means if compared is None else self._means[compared]
-        origin = counted.mean(axis=0) if center == "balanced" else self._mean
+        counted = self._means
+        if compared is not None:
+            counted = self._means[compared]
+        origin = self._mean
+        if center == "balanced":
+            origin = counted.mean(axis=0)
         return np.tile(origin, (len(self.groups), 1))
 
 
@@ -191,7 +195,9 @@ class ImplicitOperand(Operand):
         self._scale = scale[:, None]
         self._divisors = weights
         self.shares = weights / weights.sum()
-        self.compared = np.ones(len(weights), dtype=bool) if compared is None else compared
+        if compared is None:
+            compared = np.ones(len(weights), dtype=bool)
+        self.compared = compared
         self.n_features = centers.shape[1]
         squares = self._rows.squares(centers) / weights[:, None]
         squares[all_at_center(squares, moments.mean * scale)] = 0.0
@@ -218,10 +224,14 @@ class DenseProducts:
         self, rows: DenseRows | DeviceRows, codes: Codes, k: int, weights: Array | None
     ) -> None:
         # A frame becomes an array once, because every product passes over it.
-        self._source = as_rows(rows.block(0, rows.n_rows)) if isinstance(rows, FrameRows) else rows
+        self._source: Rows = rows
+        if isinstance(rows, FrameRows):
+            self._source = as_rows(rows.block(0, rows.n_rows))
         self._codes = codes
         self._k = k
-        self._weights = np.ones(len(codes)) if weights is None else weights
+        if weights is None:
+            weights = np.ones(len(codes))
+        self._weights = weights
         origin = np.asarray(self._source.block(0, 1)[0], dtype=np.float64)
         from_origin = self._reduce(lambda Z, w: w @ Z, np.tile(origin, (k, 1)), 1)[:, 0]
         self.sums = from_origin + np.bincount(codes, weights, minlength=k)[:, None] * origin
@@ -307,7 +317,9 @@ def _shift_far_columns(X: Any, weights: Array | None) -> tuple[Any, Array]:
 
     Centring them by products of means would cost digits, and hardly any of their entries are zero.
     """
-    counted = X if weights is None else X[weights > 0]
+    counted = X
+    if weights is not None:
+        counted = X[weights > 0]
     n = counted.shape[0]
     means = np.asarray(counted.sum(axis=0)).ravel() / n
     variances = np.asarray(counted.power(2).sum(axis=0)).ravel() / n - means**2

@@ -45,7 +45,9 @@ class Operand:
         self.matrices = matrices
         self.shares = shares
         self.traces = np.trace(matrices, axis1=1, axis2=2)
-        self.compared = np.ones(len(shares), dtype=bool) if compared is None else compared
+        if compared is None:
+            compared = np.ones(len(shares), dtype=bool)
+        self.compared = compared
         self.n_features = matrices.shape[1]
 
     @property

@@ -44,7 +44,10 @@ class SettledGroups:
         variance = float(operand.shares @ operand.traces)
         vanished = variance == 0 and 0 < np.abs(self.moments.means).max() < 1 / SAFE_TO_SQUARE
         if vanished or variance > _LARGEST_VARIANCE or 0 < variance < 1 / _LARGEST_VARIANCE:
-            size = f"{variance:.3g}, too {'large' if variance > 1 else 'small'} to compute with"
+            extreme = "large"
+            if variance < 1:
+                extreme = "small"
+            size = f"{variance:.3g}, too {extreme} to compute with"
             raise ValueError(f"X has a total variance of {size}; rescale it with StandardScaler.")
         return operand
 
@@ -92,7 +95,8 @@ def settle_small_groups(
     if small and small_groups != "ignore":
         sizes = counts[is_small].tolist()
         listed = [f"{label!r} ({size} rows)" for label, size in zip(small, sizes, strict=True)]
-        listed[10:] = [f"{len(listed) - 10} more"] if len(listed) > 10 else []
+        if len(listed) > 10:
+            listed[10:] = [f"{len(listed) - 10} more"]
         fewer = f"fewer than min_group_size={min_group_size} rows"
         problem = f"groups with {fewer}: {', '.join(listed)}"
         remedy = "small_groups='ignore' to count them in the overall error only"
@@ -111,7 +115,9 @@ def settle_small_groups(
         moments = moments.renamed(merged)
         compared = np.ones(len(moments.groups), dtype=bool)
     features = moments.keep()  # without folds, outcomes and targets
-    cells = None if features is moments else moments
+    cells = None
+    if features is not moments:
+        cells = moments
     return SettledGroups(features, compared, small, cells, merged=merged)
 
 

@@ -51,7 +51,9 @@ def all_at_center(squares: Array, mean: Array) -> Mask:
 def means_from(center: Center, from_mean: Array, compared: Mask | None) -> Array:
     """Group means relative to a centre, given those relative to the overall mean."""
     if center == "balanced":
-        counted = from_mean if compared is None else from_mean[compared]
+        counted = from_mean
+        if compared is not None:
+            counted = from_mean[compared]
         return np.asarray(from_mean - counted.mean(axis=0))
     if center == "overall":
         return from_mean

@@ -163,7 +163,9 @@ def least_error(
     elif max_spread < inf:
         width = (np.zeros((1, len(shares))), [1.0, -1.0], np.array([max_spread]), 1.0)
         blocks = [*_between_levels(compared), width]
-    n_levels = len(blocks[0][1]) if blocks else 0
+    n_levels = 0
+    if blocks:
+        n_levels = len(blocks[0][1])
     return _build(shares, [0.0] * n_levels, blocks, compared, cap, n_equal)
 
 

@@ -145,6 +145,7 @@ CHOICE = [
 ]
 #: The rules of the verdict.
 RULES = [
+    _column("--subgroups", "COLUMN", "Find the worst subgroup of these columns, no features.", ()),
     _choice("--judge-from", _whole(2), "Groups of fewer rows are listed, not judged.", 30),
     _choice("--reference", "GROUP", "Compare with this group, not with all others."),
     _choice("--small-gap", _number(0, 1), "Call a gap below this small; 0.05 is 5 %.", 0.05),

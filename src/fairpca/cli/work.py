@@ -184,6 +184,12 @@ def _with_table(found: AnyAudit, prepared: Prepared) -> Any:
 def _rules(asked: Asked, prepared: Prepared) -> dict[str, Any]:
     """The options that all audits have in common."""
     rows = {"sample_weight": prepared.sample_weight, "units": prepared.units}
+    if asked.subgroups and prepared.streamed:
+        raise ValueError(
+            f"{prepared.table.name} is too large to keep in memory, which --subgroups needs; take "
+            "a sample of the rows with a query."
+        )
+    rows["subgroups"] = prepared.kept
     chosen = {"random_state": asked.seed, **_how(asked, prepared.moments)}
     return opt.values(asked, opt.RULES) | rows | chosen
 
@@ -296,7 +302,7 @@ def prepared_table(asked: Asked, show: Progress, **how: Any) -> Iterator[tuple[P
     split = {name: split_names(given, table.columns) for name, given in names.items()}
     asked = changed(asked, **split)
     how.setdefault("folds", FoldRule(asked.cv or 10, asked.seed))
-    how |= arguments(asked, *opt.COLUMNS)
+    how |= arguments(asked, *opt.COLUMNS) | {"keep": split_names(asked.subgroups, table.columns)}
     if asked.margins and asked.missing == "available":  # margins need complete rows
         how["missing"] = "error"
     with closing(table):

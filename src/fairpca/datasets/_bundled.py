@@ -34,7 +34,8 @@ def make_bunch(
     if balanced:
         n = int(sizes.min())
         rows = np.sort([np.flatnonzero(sensitive == group)[:n] for group in groups], axis=None)
-        data, sensitive = data[rows], sensitive[rows]
+        data = data[rows]
+        sensitive = sensitive[rows]
         fields = {name: values[rows] for name, values in fields.items()}
         description += f" Balanced: the first {n} rows of each group."
     if standardize:
@@ -100,7 +101,8 @@ def load_checkup() -> Bunch:
     ((4491, 10), ['75 and older', 'younger'], ['systolic', 'diastolic'])
     """
     names, table = _read_bundled("checkup.csv.gz")
-    data, others = table[:, :10].astype(float), dict(zip(names[10:], table.T[10:], strict=True))
+    data = table[:, :10].astype(float)
+    others = dict(zip(names[10:], table.T[10:], strict=True))
     age = others.pop("age").astype(int)
     old = np.where(age >= 75, "75 and older", "younger")
     return make_bunch(data, old, names[:10], described("checkup"), age=age, **others)
@@ -132,7 +134,8 @@ def load_rand_health(*, prepare: bool = True) -> Bunch:
     ((5827, 14), ['black', 'others'], ['doctor_visits', 'chronic_diseases'])
     """
     names, table = _read_bundled("rand_health.csv.gz")
-    data, race = table[:, :-1].astype(float), np.where(table[:, -1] == "1", "black", "others")
+    data = table[:, :-1].astype(float)
+    race = np.where(table[:, -1] == "1", "black", "others")
     return make_bunch(data, race, names[:-1], described("rand_health"), standardize=prepare)
 
 
@@ -179,7 +182,8 @@ def make_two_groups(
     for n, degrees, distance in zip(sizes, (20.0, 95.0), (0.0, shift), strict=True):
         block = rng.normal(scale=0.6, size=(n, n_features))
         block[:, 0] = 5.0 * block[:, 0] + distance
-        cos, sin = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+        cos = np.cos(np.radians(degrees))
+        sin = np.sin(np.radians(degrees))
         block[:, :2] = block[:, :2] @ np.array([[cos, sin], [-sin, cos]])
         blocks.append(block)
     return make_bunch(

@@ -91,10 +91,13 @@ def load_lsac(
     table = np.loadtxt(_checked_file("lsac.csv", data_home), delimiter=",")
     codes = table[:, _LSAC_COLUMNS.index("race")].astype(int)
     race = np.array(["white", "black", "other"])[codes - 1]
-    rest, note = "white and other", ""
+    rest = "white and other"
+    note = ""
     if other == "drop":
-        rest, note = "white", " Rows of race other were dropped."
-        table, race = table[race != "other"], race[race != "other"]
+        rest = "white"
+        note = " Rows of race other were dropped."
+        table = table[race != "other"]
+        race = race[race != "other"]
     kept = [j for j, name in enumerate(_LSAC_COLUMNS[:-1]) if name != "race"]
     return make_bunch(
         table[:, kept],
@@ -151,7 +154,8 @@ def load_lfw(
 def _checked_file(name: str, data_home: PathLike | None) -> Path:
     """The path of a data file with the right checksum; it is downloaded if it is not there."""
     home = data_home or os.environ.get("FAIRPCA_DATA") or f"{get_data_home()}/fairpca"
-    folder, url = Path(home).expanduser(), AUTHORS + name
+    folder = Path(home).expanduser()
+    url = AUTHORS + name
     path = folder / name
     if path.is_file():
         if (actual := digest(path)) == SHA256[name]:

@@ -124,7 +124,9 @@ def probe_groups(
     refuse_data(estimator, "probe_groups(estimator, X, sensitive_features), or None and scores")
     refuse_stream(X, "classifiers need all rows", "pass rows in memory")
     X, sensitive_features, _, _, units, *_ = open_input(X, sensitive_features, units=units)
-    scores = X if estimator is None else estimator.transform(X)
+    scores = X
+    if estimator is not None:
+        scores = estimator.transform(X)
     if np.ndim(scores) == 1:
         raise ValueError(
             f"scores have one dimension, {len(scores)} numbers; pass a row of scores for each "
@@ -133,7 +135,9 @@ def probe_groups(
     Z = np.asarray(check_array(scores, dtype=np.float64))
     codes, labels, _ = encode_groups(sensitive_features, len(Z))
     checks.check_several_groups(labels.tolist(), len(Z), otherwise="")
-    own_units = None if units is None else encode_units(units, len(Z))
+    own_units = None
+    if units is not None:
+        own_units = encode_units(units, len(Z))
     fold = _stratified_folds(cv, codes, "group", rng, own_units)
     if probes is None:
         trees = HistGradientBoostingClassifier(max_iter=50, random_state=rng.randint(2**31 - 1))
@@ -279,7 +283,9 @@ def classifier_outcomes(
             f"group {labels.tolist()[int(np.argmin(sizes)) // 2]!r} has rows of one class only, so "
             "it has no rates to compare; leave it out, or merge it with others."
         )
-    own_units = None if units is None else encode_units(units, len(codes))
+    own_units = None
+    if units is not None:
+        own_units = encode_units(units, len(codes))
     rng = check_random_state(random_state)
     fold = _stratified_folds(cv, cells, "group and class", rng, own_units)
     chances = np.empty((3, len(codes)))
@@ -305,7 +311,9 @@ def _representations(model: Any, X: Any, y: Any, groups: Any, train: Mask) -> li
         check_is_fitted(model)
     except NotFittedError:
         takes = any(has_fit_parameter(step, "sensitive_features") for step in flattened(model))
-        given = {"sensitive_features": safe_indexing(groups, train)} if takes else {}
+        given = {}
+        if takes:
+            given = {"sensitive_features": safe_indexing(groups, train)}
         with config_context(enable_metadata_routing=True):  # so steps of pipelines get the groups
             model = clone(model).fit(safe_indexing(X, train), safe_indexing(y, train), **given)
     scores = np.asarray(model.transform(X))
@@ -321,12 +329,16 @@ def _stratified_folds(
     checks.check_integer("cv", cv, 2)
     fewest = fewest_units(cells, units)
     if fewest < cv:
-        fewer = f"pass cv={fewest} or " if fewest > 1 else ""
+        fewer = ""
+        if fewest > 1:
+            fewer = f"pass cv={fewest} or "
         raise ValueError(
             f"cv={cv} folds need {cv} rows of each {what}, but one has {fewest}; {fewer}merge "
             "small groups."
         )
-    kind = StratifiedKFold if units is None else StratifiedGroupKFold
+    kind = StratifiedGroupKFold
+    if units is None:
+        kind = StratifiedKFold
     split = kind(cv, shuffle=True, random_state=rng.randint(2**31 - 1))
     fold = np.empty(len(cells), dtype=np.intp)
     for i, (_, test) in enumerate(split.split(cells, cells, units)):
@@ -402,14 +414,18 @@ def _share(chosen: Mask, units: Units | None, rows: Mask) -> _Share:
         means = np.bincount(places, means) / np.bincount(places)
     value = float(means.mean())
     variance = float(means.var())
-    alone = value * (1 - value) / variance if variance > 0 else 1.0
+    alone = 1.0
+    if variance > 0:
+        alone = value * (1 - value) / variance
     return _Share(value, alone * len(means))
 
 
 def _figures(positive: Mask, chance: Array, units: Units | None, rows: Mask) -> dict[str, _Share]:
     """Every metric of some rows of both classes."""
     chosen = chance >= 0.5
-    own_units = None if units is None else units[rows]
+    own_units = None
+    if units is not None:
+        own_units = units[rows]
     both = np.column_stack([1 - chance, chance])[rows]
     one_fold = np.zeros(len(both), np.intp)
     return {

@@ -77,7 +77,9 @@ def group_reconstruction_errors(
     labels, errors, shares = _by_group(
         estimator, X, sensitive_features, sample_weight, crossing=crossing
     )
-    return dict(zip(labels, shares if relative_errors else errors, strict=True))
+    if relative_errors:
+        errors = shares
+    return dict(zip(labels, errors, strict=True))
 
 
 def _by_group(
@@ -206,5 +208,7 @@ def refuse_data(judged: Any, call: str) -> None:
     if has_rows and not is_model:
         kind = type(judged).__name__
         shape = getattr(judged, "shape", None)
-        of_shape = f" of shape {shape}" if shape is not None else ""
+        of_shape = ""
+        if shape is not None:
+            of_shape = f" of shape {shape}"
         raise TypeError(f"what is judged comes first, but this is a {kind}{of_shape}; pass {call}.")

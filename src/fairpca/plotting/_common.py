@@ -30,7 +30,9 @@ def axes_for(ax: Any, height: float | None = None) -> Any:
 def escaped(name: Any) -> str:
     """A name as matplotlib shows it: it hides labels that start with _ and reads $ as formulas."""
     text = str(name).replace("$", r"\$")
-    return f" {text}" if text.startswith("_") else text
+    if text.startswith("_"):
+        return f" {text}"
+    return text
 
 
 def style_of(i: int) -> tuple[str, str]:

@@ -67,7 +67,8 @@ class ScoresDisplay:
             )
         check_integer("max_rows", max_rows, 1)
         self.ax_ = ax = axes_for(ax)
-        sizes, rng = np.bincount(self.codes), np.random.default_rng(0)
+        sizes = np.bincount(self.codes)
+        rng = np.random.default_rng(0)
         for g, label in enumerate(map(escaped, self.groups.tolist())):
             color, marker = style_of(g)
             rows = self.scores[self.codes == g][:, list(components)]
@@ -83,7 +84,9 @@ class ScoresDisplay:
 
 def order_of(projection: Any) -> str:
     """By what the components are ordered."""
-    return "fair" if hasattr(projection, "score_covariance_") else "variance"
+    if hasattr(projection, "score_covariance_"):
+        return "fair"
+    return "variance"
 
 
 def named_component(component: int, order: str) -> str:
@@ -107,7 +110,8 @@ class LoadingsDisplay:
     ) -> None:
         self.order = order
         first = next(iter(loadings.values()))
-        n_names, d = len(feature_names), first.shape[1]
+        n_names = len(feature_names)
+        d = first.shape[1]
         if n_names != d:
             raise ValueError(f"{n_names} feature names for {d} features; pass one for each.")
         self.loadings = {

@@ -102,7 +102,8 @@ class GroupErrorDisplay:
         By default all ranks are fitted, or some thirty on a logarithmic scale.
         """
         fair = fair_projection_in(estimator)
-        chosen, fits = _ranks_to_draw(fair, ranks), []
+        chosen = _ranks_to_draw(fair, ranks)
+        fits = []
         for rank in chosen:
             if rank == fair.n_components_:
                 fits.append(fair)
@@ -116,12 +117,16 @@ class GroupErrorDisplay:
                     raise
                 break  # the directions that the estimator hides leave no room for more components
         pca = np.array([fit.pca_group_errors_ for fit in fits])
-        errors, share = np.array([fit.group_errors_ for fit in fits]), None
+        errors = np.array([fit.group_errors_ for fit in fits])
+        share = None
         if cls._as_shares:
             whole = settled_groups(fair, fair.moments_).measured(fair.relative_errors).traces
             whole = np.where(whole > 0, whole, np.inf)  # a group that does not vary loses nothing
-            pca, errors = 1 - pca / whole, 1 - errors / whole
-            share = fair.n_components if isinstance(fair.n_components, float) else None
+            pca = 1 - pca / whole
+            errors = 1 - errors / whole
+            share = None
+            if isinstance(fair.n_components, float):
+                share = fair.n_components
         return cls(chosen[: len(fits)], pca, errors, fair.groups_.tolist(), share).plot(ax)
 
     @classmethod
@@ -150,7 +155,8 @@ class GroupErrorDisplay:
             ax.plot(x, self.fair[:, g], f"{marker}-", c=c, label=f"{label}, fair")
         if self.share is not None:
             ax.axhline(self.share, c="0.5", ls=":", label=f"{self.share:.4g} of the variance")
-        kept, lost = "share of the group's variance kept", "average squared error"
+        kept = "share of the group's variance kept"
+        lost = "average squared error"
         ax.set(xlabel="components", ylabel=kept if self._as_shares else lost)
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.legend(frameon=False)

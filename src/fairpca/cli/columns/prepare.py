@@ -308,6 +308,7 @@ class Prepared:
     target: Labels | None
     sample_weight: NDArray[Any] | None
     units: Any
+    kept: Any  # a table of the columns that are carried along, if there are any
     margins: dict[Any, dict[str, str]]  # of crossed groups, if each column is to count alone
 
     @property
@@ -437,8 +438,9 @@ def prepare(
     refuse_repeats(table, rows.hashes)
     record.twin_labels = column_roles.twin_labels(record.used)
     data, groups, target, weights, units = _joined(roles, rows.kept)
+    kept = _kept(table, roles, rows.kept)
     return Prepared(
-        table, roles, record, moments, data, groups, target, weights, units, rows.margins
+        table, roles, record, moments, data, groups, target, weights, units, kept, rows.margins
     )
 
 
@@ -475,6 +477,19 @@ def _joined(roles: Roles, blocks: Sequence[Block]) -> tuple[Any, ...]:
         np.concatenate(weights) if weights else None,
         pa.chunked_array(units) if units else None,
     )
+
+
+def _kept(table: Table, roles: Roles, blocks: Sequence[Block]) -> Any:
+    """The columns that are carried along, numbers as numbers; None if there are none."""
+    if not blocks or not roles.keep:
+        return None
+    columns = zip(*(block.kept for block in blocks), strict=True)
+    kept = {}
+    for name, parts in zip(roles.keep, columns, strict=True):
+        column = pa.chunked_array(parts)
+        is_number = table.columns[name].kind == "number"
+        kept[name] = column_roles.floats_of(column) if is_number else column
+    return pa.table(kept)
 
 
 def _spread(parts: Sequence[CodedLabels | Groups | None]) -> Labels:
