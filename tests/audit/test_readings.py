@@ -135,6 +135,7 @@ def test_what_may_be_a_code(column, codes):
     assert sorted({value for reading in shown for value in reading.values}) == codes
 
 
+@pytest.mark.filterwarnings("ignore:.*repeat an earlier one")
 def test_every_gap_has_its_readings_and_a_gap_that_stands_leads():
     X, groups = with_codes()
     rng = np.random.default_rng(1)

@@ -6,7 +6,7 @@ import pytest
 from sklearn.decomposition import PCA
 from sklearn.model_selection import GroupKFold, KFold
 
-from fairpca import FairPCA, GroupMoments, audit, audit_model
+from fairpca import FairPCA, FairPCACV, GroupMoments, audit, audit_model
 
 QUICK = {"n_points": 2, "ranks": [2]}
 
@@ -102,3 +102,13 @@ def test_splitters_get_the_units_and_may_not_tear_them():
     splitter = KFold(5, shuffle=True, random_state=0)
     with pytest.raises(ValueError, match="both sides of a split"):
         audit(FairPCA(2), X, groups, units=person, cv=splitter, **QUICK)
+
+
+def test_rows_that_repeat_others_are_a_warning():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3)).repeat(3, axis=0)
+    groups = np.array(["a", "b"] * 60).repeat(3)
+    with pytest.warns(UserWarning, match=r"120 rows occur 3 times each.*pass units=person"):
+        audit(FairPCACV(1), X, groups)
+    audit(FairPCACV(1), X, groups, units=np.arange(120).repeat(3))  # warnings are errors here
+    audit(FairPCACV(1), rng.integers(1, 6, (360, 3)).astype(float), groups)

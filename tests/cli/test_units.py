@@ -10,6 +10,7 @@ import pytest
 from helpers.command import fails, run
 
 from fairpca import FairPCACV, audit, load_model
+from fairpca.cli.columns.prepare import prepare
 from fairpca.cli.columns.roles import named_like, owner_of
 
 N = 240
@@ -94,7 +95,7 @@ def test_rows_that_repeat_others_withhold_the_verdict(tmp_path):
     many = {name: column.repeat(3) for name, column in X.items()}
     write(tmp_path / "d.csv", who=np.arange(N).repeat(3), sex=sex.repeat(3), **many)
     line = fails("audit", "d.csv", "-g", "sex", "-r", "2", "--drop", "who", cwd=tmp_path)
-    assert "240 rows of d.csv occur 3 times each" in line
+    assert "240 rows occur 3 times each in d.csv" in line
     assert "--unit" in line
     assert "--keep-duplicates" in line
     found(tmp_path, "--drop", "who", "--keep-duplicates")
@@ -204,3 +205,17 @@ def test_scores_of_incomplete_rows(tmp_path):
     judged = ["audit", "d.csv", "-g", "sex", "--model", "m.safetensors"]
     assert "x0 (60)" in run(*judged, cwd=tmp_path).stdout
     assert "--missing" in fails(*judged, "--missing", "median", cwd=tmp_path)
+
+
+def test_a_table_too_large_for_memory_has_units_and_missing_numbers_too(tmp_path, monkeypatch):
+    X, sex, person = panel()
+    x0 = np.where(np.arange(N) % 7 == 1, "", X["x0"].astype(str))
+    write(tmp_path / "d.csv", person_id=person, sex=sex, **X | {"x0": x0})
+    expected = found(tmp_path)["groups"]
+    monkeypatch.setitem(prepare.__kwdefaults__, "rows_up_to", 0)
+    streamed = found(tmp_path)
+    assert streamed["origin"]["streamed"]
+    for row, other in zip(streamed["groups"], expected, strict=True):
+        assert row["n_units"] == other["n_units"]
+        gaps = [own["baseline"]["gap"]["value"] for own in (row, other)]
+        assert gaps[0] == pytest.approx(gaps[1], rel=1e-6)

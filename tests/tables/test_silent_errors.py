@@ -264,12 +264,6 @@ def test_a_file_is_not_read_twice():
             read_table(paths, "sex")
 
 
-def test_a_column_is_given_by_its_name():
-    write("w.csv", **COLUMNS, sex=SEX)
-    with pytest.raises(TypeError, match="expected the name of a column, got ndarray"):
-        fitted_to(FairPCA(1), "w.csv", sensitive_features="sex", sample_weight=X[:, 0])
-
-
 def test_line_ends_that_change_late_are_named():
     lines = "".join(f"{i},{i * 2.5},{'fm'[i % 2]}\r\n" for i in range(100_000))
     Path("mixed.csv").write_text(f"a,b,sex\r\n{lines}1,2,f\n3,4,m\n", newline="")

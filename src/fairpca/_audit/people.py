@@ -23,16 +23,19 @@ from fairpca._input import checks, labels
 from fairpca._input.folds import FoldRule
 from fairpca._input.rows import as_rows, dense, numeric_columns
 from fairpca._input.stream import Input
-from fairpca._input.units import NumberedUnits, Units, encode_units
+from fairpca._input.units import NumberedUnits, Units, encode_units, hashed, repeats_among
 from fairpca._linear_map import FittedMap, flattened
 from fairpca._moments.expected_values import completed_rows
 from fairpca._moments.group_differences import positive_class
 from fairpca._moments.group_moments import NEVER, GroupMoments, moments_of_rows
 from fairpca._sklearn import safe_indexing
 from fairpca._typing import Array, Codes, Labels, Mask
+from fairpca.exceptions import warn
 
 _OTHER_SALTS = (1_000_003, 2_000_003)  # for other folds of the same rows
 _FEWEST_COMPLETE = 10  # complete rows of each group that single rows are looked at for
+_FEW_ANSWERS = 50  # A column of more different values is not a scale of answers.
+_LOOKED_AT = 20_000  # rows that tell this
 
 
 class Pair(NamedTuple):
@@ -275,7 +278,24 @@ def people(
     _refuse_forgotten(opened.sensitive_features)
     found = People(_kept(opened, pos_label, before is not None), cv, before, with_y)
     found.group_columns = _column_names(opened.sensitive_features)
+    if found.units is None:
+        _warn_of_repeats(found.values, found.codes)
     return found
+
+
+def _warn_of_repeats(values: Any, codes: Codes) -> None:
+    """Warn of rows that repeat others, unless most columns are scales of few answers."""
+    if not isinstance(values, np.ndarray):
+        return
+    fine = sum(len(np.unique(column)) > _FEW_ANSWERS for column in values[:_LOOKED_AT].T)
+    if 2 * fine < values.shape[1]:
+        return
+    if fact := repeats_among(hashed(values, codes)):
+        warn(
+            f"{fact} in all columns and the group: if they are of the same people, intervals are "
+            "too narrow; pass units=person, or one row of each.",
+            UserWarning,
+        )
 
 
 def folds_of_stream(opened: Input, rule: FoldRule, fitted: FittedMap | None = None) -> Folds:

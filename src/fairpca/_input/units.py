@@ -28,6 +28,7 @@ Units = NDArray[np.uint64]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _KEPT = 4096
+_FEW_REPEATS = 0.05  # of all rows
 
 
 class NumberedUnits(NamedTuple):
@@ -93,6 +94,26 @@ def how_many(kept: Units) -> int:
     if len(kept) < _KEPT:
         return len(kept)
     return round((_KEPT - 1) * 2**64 / float(kept[-1]))
+
+
+def hashed(X: NDArray[Any], codes: NDArray[Any]) -> Units:
+    """A number for each row and its group, the same for rows that are alike."""
+    numbers = mixed(codes.astype(np.uint64))
+    for column in X.T:
+        numbers = mixed(numbers ^ np.asarray(column + 0.0, np.float64).view(np.uint64))
+    return numbers
+
+
+def repeats_among(rows: Units) -> str:
+    """How many rows repeat others, in words, given a number for each; "" if they are few."""
+    _, times = np.unique(rows, return_counts=True)
+    n_rows = len(rows)
+    if n_rows - len(times) <= _FEW_REPEATS * n_rows:
+        return ""
+    often = times[times > 1]
+    if (often == often[0]).all():
+        return f"{len(often):,} rows occur {often[0]} times each"
+    return f"{n_rows - len(times):,} of {n_rows:,} rows repeat an earlier one"
 
 
 def _values(labels: Any) -> NDArray[Any]:

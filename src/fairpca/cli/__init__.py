@@ -48,6 +48,8 @@ def run_command(argv: Sequence[str], received: Sequence[int] = ()) -> int:
     output = sys.stdout or TextIOWrapper(BytesIO())  # it is None if it was closed (>&-)
     try:
         with redirect_stdout(output), warnings.catch_warnings():
+            # Of rows that repeat others we have spoken before, in our own words.
+            warnings.filterwarnings("ignore", message=".* in all columns and the group: if they")
             warnings.showwarning = lambda message, *where: print_line(f"warning: {message}")
             if "_FAIRPCA_COMPLETE" in os.environ:  # a shell asks what could be typed next
                 app(prog_name="fairpca")

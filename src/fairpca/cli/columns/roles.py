@@ -245,9 +245,6 @@ def choose_roles(
     the features of a model, if it knows them. ``missing`` are further fields of the roles.
     """
     groups, kept, dropped, named = map(list_names, (sensitive_features, keep, drop, features))
-    for name in (target, sample_weight, unit):
-        if not isinstance(name, str | None):
-            raise TypeError(f"expected the name of a column, got {type(name).__name__}; pass it.")
     others = [*groups, *kept, *filter(None, (target, sample_weight, unit))]
     refuse_unknown([*others, *dropped, *named], [*table.columns], table.name)
     given: dict[str, Any] = {"groups": groups, "weight": sample_weight, "target": target}

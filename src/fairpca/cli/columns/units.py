@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fairpca._input.units import repeats_among
 from fairpca.cli.columns.roles import Roles, named_like, owner_of
 from fairpca.cli.reader.table import Table
 from fairpca.exceptions import TableError
 
 _LEAST_UNITS = 10  # in each of two groups; with fewer, nothing can be judged
-_MOST_REPEATS = 0.05  # the share of rows that may repeat an earlier one
 
 
 class UnitFigures(NamedTuple):
@@ -68,13 +68,8 @@ def refuse_repeats(table: Table, hashes: Sequence[Any]) -> None:
     """Refuse rows that repeat others entirely, if nothing says whose they are."""
     if not hashes:
         return
-    _, times = np.unique(np.concatenate(hashes), return_counts=True)
-    n_rows = int(times.sum())
-    often = times[times > 1]
-    if n_rows - len(times) <= _MOST_REPEATS * n_rows:
-        return
-    fact = f"{n_rows - len(times):,} of {n_rows:,} rows of {table.name} repeat an earlier one"
-    if (often == often[0]).all():
-        fact = f"{len(often):,} rows of {table.name} occur {often[0]} times each"
-    advice = "name the column that says whose they are, or keep them as different people"
-    raise TableError("duplicates", f"{fact}, in all columns and the group", advice)
+    if fact := repeats_among(np.concatenate(hashes)):
+        advice = "name the column that says whose they are, or keep them as different people"
+        raise TableError(
+            "duplicates", f"{fact} in {table.name}, in all columns and the group", advice
+        )

@@ -121,15 +121,8 @@ def _absolute(file: TableFile) -> TableFile:
 
 def list_of(paths: Any) -> list[Any]:
     """The paths as a list, also if there is only one."""
-    if isinstance(paths, str | os.PathLike):
-        return [os.path.expanduser(paths)]
-    if not isinstance(paths, Iterable) or hasattr(paths, "shape"):
-        what = f"a {type(paths).__name__}" if hasattr(paths, "shape") else repr(paths)
-        advice = (
-            "pass a path, a list of paths, or a query (GroupMoments.from_spark takes Spark frames)"
-        )
-        raise TypeError(f"{what} is not a path; {advice}.")
-    return [os.path.expanduser(path) for path in paths]
+    given = [paths] if isinstance(paths, str | os.PathLike) else paths
+    return [os.path.expanduser(path) for path in given]
 
 
 def _files_at(given: Any) -> list[TableFile]:

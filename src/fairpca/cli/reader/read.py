@@ -52,8 +52,6 @@ def input_paths(data: Any) -> list[str]:
 
 def open_table(data: Any, **options: Any) -> Table:
     """Open a table, or a mapping of names to arrays; the options are fields of Reading."""
-    if isinstance(data, Table):
-        return data
     reading = Reading(**options)
     if isinstance(data, Mapping):
         table = Table("the data", reading)
