@@ -34,7 +34,7 @@ from fairpca._typing import Array
 
 @dataclass(eq=False, repr=False)
 class FairPLS(TargetedProjection, PLSRecord):
-    """Partial least squares whose scores do not tell the groups apart.
+    """Partial least squares whose scores do not reveal the group.
 
     PLS looks for directions of large covariance with a target y, where PCA looks for large
     variance. Directions that tell the groups apart are left out, which narrows the gap between the
