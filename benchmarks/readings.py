@@ -5,7 +5,8 @@ table has 1,000 rows of 8 columns and a group of 20 %. In *clean* tables with ha
 in other directions; in those without harm the groups do not differ. Spoilt tables have no harm, but
 a defect in rows of the smaller group, or columns that say who belongs to it. ``shown`` counts
 tables with a gap before readings, ``depends`` those in which a reading overturns it, ``stands``
-those in which no reading does.
+those in which no reading does. Groups of 25 among 2,000 units are tested by permutation: there
+``shown`` counts those found worse off, at one-sided 2.5 %.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ import numpy as np
 
 from benchmarks._harness import DOCS, run_cases
 from fairpca import FairPCA, audit
+from fairpca._audit.small_groups import permutation_p
 
 _ROWS, _COLUMNS, _RANK = 1000, 8, 3
+_OF_AUDITS = ("depends", "stands", "cannot be judged", "on")
 
 
 def drawn(rng, harm, tails):
@@ -117,7 +120,28 @@ def counted(options, name):
     }
 
 
-CASES = {name: partial(counted, name=name) for name in DESIGNS}
+def tested(options, times, tails):
+    """How often 25 units whose errors are so many times as large are found worse off."""
+    n = options.pick(100, 3)
+    found = 0
+    for seed in range(n):
+        rng = np.random.default_rng([seed, 43])
+        noise = rng.normal(size=(2000, 5))
+        if tails:
+            noise = rng.standard_t(tails, size=(2000, 5))
+        errors = (noise**2).sum(axis=1)
+        errors[:25] *= times
+        found += permutation_p(errors, np.ones(2000), np.arange(25), rng) <= 0.025
+    tail = f"t{tails}" if tails else "Gaussian"
+    name = f"25 of 2,000, {times:g} times the error, {tail}"
+    yield {"table": name, "tables": str(n), "shown": str(found)} | dict.fromkeys(_OF_AUDITS, "")
+
+
+SMALL = [(1, None), (1, 3), (1.5, None), (3, 3)]
+CASES = {name: partial(counted, name=name) for name in DESIGNS} | {
+    f"small, {times:g}, {tails}": partial(tested, times=times, tails=tails)
+    for times, tails in SMALL
+}
 
 
 def main(arguments=None):

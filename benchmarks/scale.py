@@ -12,14 +12,17 @@ import resource
 
 import duckdb
 import numpy as np
+import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.sparse as sp
 from sklearn.decomposition import IncrementalPCA, TruncatedSVD
+from threadpoolctl import threadpool_limits
 
 from benchmarks._harness import DOCS, extra_memory, peak_memory, race, row, run_cases
 from benchmarks.core import fit_fair, made_data
 from fairpca import FairPCA, GroupMoments
+from fairpca._input import arrow
 from fairpca.cli import run_command
 
 TABLE = DOCS / "benchmarks_scale.csv"
@@ -95,6 +98,50 @@ def files(options):
         memory = [peak_memory(nothing, run) for run in runs.values()]
         case = f"{'CSV' if path.suffix == '.csv' else 'Parquet'} {rows:,} x {d}"
         yield row(case, timing, "fairpca fit", other, target, *memory)
+
+
+def opened(path, library):
+    """A stream over a Parquet file."""
+    if library == "DuckDB":
+        return duckdb.sql(f"SELECT * FROM '{path}'")
+    return polars.scan_parquet(path)
+
+
+def fit_stream(_, path, library):
+    return FairPCA(10).fit(opened(path, library), sensitive_features="group")
+
+
+@threadpool_limits.wrap(limits=1)  # so that threads of BLAS do not wait for those of the reader
+def multiply_stream(_, path, library):
+    """The lower limit of time: the same batches, and one product for each."""
+    total = np.zeros((PARQUET_COLUMNS, PARQUET_COLUMNS))
+    for batch in arrow.record_batches(opened(path, library)):
+        X = np.array([batch.column(j).to_numpy() for j in range(PARQUET_COLUMNS)])
+        total += X @ X.T
+    return total
+
+
+def drop_stream(_, path, library):
+    """The lower limit of memory: the same batches, looked at by nobody."""
+    for _ in arrow.record_batches(opened(path, library)):
+        pass
+
+
+def arrow_streams(options):
+    n = options.pick(10_000_000, 100_000)
+    path = options.folder / f"{n}.parquet"
+    make_parquet(path, n)
+    for library in ("DuckDB", "polars"):
+        how = {"path": path, "library": library}
+        runs = {
+            f"fit of {library}": functools.partial(fit_stream, **how),
+            "reading and X.T @ X": functools.partial(multiply_stream, **how),
+        }
+        timing = race({name: functools.partial(run, None) for name, run in runs.items()}, rounds=3)
+        compared = (runs[f"fit of {library}"], functools.partial(drop_stream, **how))
+        memory = [peak_memory(nothing, run) for run in compared]
+        case = f"{library} over Parquet {n:,} x {PARQUET_COLUMNS}"
+        yield row(case, timing, *runs, "1.2, 60 MB more", *memory)
 
 
 # Dask is imported where it is needed: its memory is not that of reading files.
@@ -252,6 +299,7 @@ def few_rows(options):
 
 CASES = {
     "files": files,
+    "arrow": arrow_streams,
     "dask": dask_cluster,
     "streams": streams,
     "sparse": sparse,

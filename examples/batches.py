@@ -24,7 +24,7 @@ except ImportError:  # the fields that count here
 
 # %%
 # Counts of 60 genes. In all laboratories five programs switch genes on and off together. The last
-# batch is small, and its cells have a program of their own.
+# batch is small, and its cells behave in another way.
 
 rng = np.random.default_rng(0)
 sizes = {"lab A": 3000, "lab B": 800, "lab C": 500, "lab D": 120}

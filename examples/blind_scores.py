@@ -1,6 +1,6 @@
 """
-Scores that do not tell the groups apart
-========================================
+Scores that do not reveal the group
+===================================
 
 ``BlindPCA`` keeps as much variance as it can while the mean scores are the same in all groups. This
 example asks what that costs, what a budget saves, and what the scores still give away.

@@ -2,7 +2,7 @@
 Scores for a target
 ===================
 
-``FairPLS`` looks for components that serve a target, without those that tell the groups apart. It
+``FairPLS`` looks for components that serve a target, without those that reveal the group. It
 goes before any classifier, in a pipeline. This example compares what a classifier makes of them
 with what it makes of PCA's scores and of all features, on held-out rows.
 """

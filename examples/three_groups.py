@@ -21,8 +21,8 @@ result = audit(FairPCACV(4, standardize=True), np.column_stack(list(columns.valu
 print(result)
 
 # %%
-# Families of little schooling are described worst. Each row has a comparison of its own: with
-# everybody outside the group.
+# Families of little schooling are described worst. Each row compares a group with
+# everybody outside it.
 
 for row in result.groups:
     gap, change = row.baseline.gap, row.change

@@ -165,6 +165,24 @@ def _c_beats_mofpca(cases: list[Case]) -> Verdict:
     )
 
 
+def _fairpca_has_the_errors_of_pca(cases: list[Case]) -> Verdict:
+    """Practically the same: within one percent."""
+    largest: dict[str, float] = {}
+    near = 0
+    for case in cases:
+        ours, plain = case["fairpca"], case["pca"]
+        pairs = ((ours.error_1, plain.error_1), (ours.error_2, plain.error_2))
+        apart = max(abs(error / base - 1) for error, base in pairs)
+        title = DATASETS[ours.dataset].title
+        largest[title] = max(largest.get(title, 0.0), apart)
+        near += apart <= 0.01
+    figures = ", ".join(f"{100 * apart:.1f} % ({title})" for title, apart in largest.items())
+    return _verdict(near, len(cases)), (
+        f"within 1 % for both groups in {near} of {len(cases)}; the largest difference is "
+        f"{figures}."
+    )
+
+
 _ALL = ("pca", "fairpca", "mofpca", "u-fpca", "c-fpca")
 _Statement = tuple[str, tuple[str, ...], Callable[[list[Case]], Verdict]]
 _LOWEST: _Statement = (
@@ -226,5 +244,10 @@ STATEMENTS: dict[str, tuple[_Statement, ...]] = {
             _c_beats_mofpca,
         ),
         _NEAR_PCA,
+        (
+            "Under FairPCA both groups' errors are practically those under PCA.",
+            ("fairpca", "pca"),
+            _fairpca_has_the_errors_of_pca,
+        ),
     ),
 }

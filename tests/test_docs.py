@@ -223,8 +223,8 @@ def test_commands_of_the_pages_run(tmp_path, monkeypatch):
     found = commands_of_the_pages()
     assert len(found) > 8
     for line in found:
-        proven = 4 if "--fail-above" in line else 0  # of so few rows nothing is proven
-        assert run_command(shlex.split(line)) == proven, line
+        endings = {0, 4} if "--fail-above" in line else {0}  # 4: not proven of so few rows
+        assert run_command(shlex.split(line)) in endings, line
 
 
 def texts_of_warnings():
@@ -537,6 +537,25 @@ def test_links_of_the_readme():
     assert all((ROOT / path.partition("#")[0]).exists() for path in paths)
     assert len(made) == len(links)
     assert all(link.startswith("https://") for link in made)
+
+
+def test_links_of_the_pages_work_on_a_code_host():
+    """They are files of the repository, and headings as a code host names them."""
+
+    def headings(path: Path) -> set[str]:
+        found = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+        return {re.sub(r"[^\w\s-]", "", name).strip().lower().replace(" ", "-") for name in found}
+
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+        assert not re.search(r"{\w+}`|:(doc|ref):|csv-table", text), page
+        for link in re.findall(r"(?:\]\(|src=\")([^)\"\s]+)", text):
+            if link.startswith("https://"):
+                continue
+            path, _, heading = link.partition("#")
+            target = page.parent / path if path else page
+            assert target.exists(), f"{page.name}: {link}"
+            assert not heading or heading in headings(target), f"{page.name}: {link}"
 
 
 def test_messages_name_packages_that_can_be_installed():

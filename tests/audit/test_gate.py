@@ -81,3 +81,34 @@ def test_rows_prove_and_each_end_is_for_one_group_alone():
         assert joint.low < alone.low < alone.value == joint.value < alone.high < joint.high
     little = audit(FairPCA(2), *noise(300, 0), n_points=2, ranks=[2], cv=5)
     assert gate(little, 0.1).answer is Answer.UNPROVEN
+
+
+def test_harm_in_few_rows_never_passes():
+    """A third more error for 30 of 330 rows: nothing is proven either way, so nothing passes."""
+    answers = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(330, 5)) * [3, 2, 1, 1, 1]
+        X[300:, 2:] *= np.sqrt(1.32)
+        found = audit(FairPCA(2), X, np.repeat(["many", "few"], [300, 30]), n_points=2, ranks=[2])
+        answers.append(gate(found, 0.1))
+    assert Answer.PASSES not in {found.answer for found in answers}
+    unproven = [found for found in answers if found.answer is Answer.UNPROVEN]
+    assert unproven
+    assert all(gate.units_needed is None or gate.units_needed > 30 for gate in unproven)
+
+
+def test_a_proof_is_counted_in_units():
+    X, groups = noise(600, 4)
+    one = audit(FairPCA(2), X, groups, n_points=2, ranks=[2])
+    people = np.arange(600)
+    two = audit(
+        FairPCA(2),
+        np.repeat(X, 2, axis=0),
+        np.repeat(groups, 2),
+        units=np.repeat(people, 2),
+        n_points=2,
+        ranks=[2],
+    )
+    assert gate(one, 0.1).answer is gate(two, 0.1).answer is Answer.UNPROVEN
+    assert gate(two, 0.1).units_needed == pytest.approx(gate(one, 0.1).units_needed, rel=0.5)

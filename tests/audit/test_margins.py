@@ -25,7 +25,7 @@ X = rng.normal(size=(N, D)) * [3, 2.5, 2, 1.5, 1]
 X[PEOPLE["age"] == "old"] *= [1, 0.4, 0.5, 2, 2]
 MARGINS = ["age = middle", "age = old", "age = young", "sex = f", "sex = m"]
 WEIGHTS = np.where(np.arange(N) % 50 == 0, 0.0, 1 + np.arange(N) % 3)
-QUICK = {"ranks": [1, 2], "n_points": 2, "cv": 3}
+QUICK = {"ranks": [1, 2], "n_points": 2, "cv": 2}
 FAIR = FairPCA(2, tol=0.1)
 
 
@@ -73,7 +73,7 @@ def test_the_worst_margin_is_named_and_helped(found):
 def test_the_estimator_may_say_so_and_moments_and_streams_give_the_same(found):
     pa = pytest.importorskip("pyarrow")
     rows = audit(FAIR, X, PEOPLE, crossing=False, **QUICK)
-    crossed = GroupMoments.from_data(X, PEOPLE, folds=3)
+    crossed = GroupMoments.from_data(X, PEOPLE, folds=2)
     frame = pd.DataFrame(X, columns=list("abcde")).join(PEOPLE)
     reader = pa.Table.from_pandas(frame).to_reader(90)
     own = FairPCA(2, tol=0.1, crossing=False)
@@ -111,8 +111,8 @@ def test_units_splitters_pipelines_and_the_default():
     model = PCA(2).fit(X)
     result = audit_model(model, X, PEOPLE, units=home, crossing=False)
     assert N // 2 <= result.provenance.n_units <= N
-    how = QUICK | {"cv": StratifiedKFold(4)}
-    assert audit(FAIR, X, PEOPLE, crossing=False, **how).provenance.n_folds == 4
+    how = QUICK | {"cv": StratifiedKFold(3)}
+    assert audit(FAIR, X, PEOPLE, crossing=False, **how).provenance.n_folds == 3
     pipeline = make_pipeline(StandardScaler(), FAIR)
     whole = audit(FairPCA(2, tol=0.1, standardize=True), X, PEOPLE, crossing=False, **QUICK)
     piped = audit(pipeline, X, PEOPLE, crossing=False, **QUICK)

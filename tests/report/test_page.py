@@ -463,3 +463,16 @@ def test_no_code_is_made_from_strings():
     policy = re.search(r'Content-Security-Policy" content="(.*?)"', render(CASES["remedy"]))[1]
     assert "unsafe-eval" not in policy
     assert "default-src 'none'" in policy
+
+
+def test_steps_of_groups_that_were_merged_for_the_fit():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["a", "b", "c", "d"], [300, 200, 12, 14])
+    X = rng.normal(size=(526, 5))
+    X[groups == "b", 2:4] *= 2.5
+    X[groups == "a", :2] *= 3
+    fair = fairpca.FairPCACV(2, min_group_size=20, small_groups="merge")
+    made = fairpca.audit(fair, X, groups, n_points=5, ranks=[2])
+    path = data_of(render(made, ORIGIN), "path")
+    assert path is not None
+    assert all(0 <= step["closed"] <= 1 + 1e-9 for step in path["steps"])

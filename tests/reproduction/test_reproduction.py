@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import socket
 from dataclasses import replace
 from pathlib import Path
 
@@ -83,6 +84,22 @@ def computed(jobs, folder):
     titles = {}
     run_jobs(jobs, folder, lambda doing, fraction: titles.setdefault(doing, fraction))
     return list(titles)
+
+
+@pytest.mark.slow
+def test_the_third_command_of_the_readme_opens_no_connection(tmp_path, monkeypatch):
+    """TCRED is in the repository; a folder of data that is set must not be needed either."""
+    monkeypatch.delenv("FAIRPCA_DATA", raising=False)
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "no data"))
+
+    def refuse(*where):
+        raise AssertionError(f"a connection to {where}")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    words = ["--dataset", "tcred", "--method", "pca", "--method", "u-fpca"]
+    assert main([*words, "--out", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out" / "figures" / "errors_unbalanced.png").exists()
 
 
 def test_a_finished_run_is_not_computed_again(tiny, tmp_path):

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -99,8 +100,10 @@ def test_lists_are_kept_in_parquet_and_refused_in_text(data, tmp_path):
     assert pq.read_table(tmp_path / "s.parquet")["tags"].to_pylist() == tags
 
 
-_WRITE_SCORES = """
+_WRITE_SCORES = f"""
 import sys
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+from helpers.files import fitted_to, write_scores_of
 from fairpca import FairPCA
 model, data, output, step = sys.argv[1:]
 fair = fitted_to(FairPCA(2), model, sensitive_features="sex")

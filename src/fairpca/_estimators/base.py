@@ -370,7 +370,9 @@ class GroupEstimator(Transformer, BaseEstimator, Generic[Result]):
         known = settled.moments
         if isinstance(moments, GroupMoments):  # ImplicitMoments would keep X alive
             fitted.moments_ = moments
-        fitted.scale_ = np.ones(known.n_features) if settled.scale is None else settled.scale
+        fitted.scale_ = np.ones(known.n_features)
+        if settled.scale is not None:
+            fitted.scale_ = settled.scale
         fitted.mean_ = known.mean * fitted.scale_
         fitted.groups_ = known.groups
         fitted.group_sizes_ = known.counts
@@ -492,13 +494,15 @@ class FairProjection(Projection, GroupEstimator[Solution]):
         if isinstance(wanted, float):
             solve_rank = partial(self._solve_rank, settled, operand)
             return solve_fewest_components(operand, wanted, solve_rank)
-        if wanted is not None and wanted > limit:
+        if wanted is None:
+            wanted = limit
+        if wanted > limit:
             raise (ValueError if wanted > d else NotEnoughRows)(
                 f"n_components={wanted} is more than the data allow: with n_samples = {n} and "
                 f"n_features = {d} pass an integer from 1 to {limit}, a fraction between 0 and "
                 "1, or None."
             )
-        return self._solve_rank(settled, operand, limit if wanted is None else int(wanted))
+        return self._solve_rank(settled, operand, int(wanted))
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
         """Solve with this number of components."""

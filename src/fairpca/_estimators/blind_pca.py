@@ -1,4 +1,4 @@
-"""BlindPCA: scores that do not tell the groups apart."""
+"""BlindPCA: scores that do not reveal the group."""
 
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
@@ -58,7 +58,7 @@ class TargetedProjection(AnyGroups, FairProjection, Targeted[Solution]):
 
 @dataclass(eq=False, repr=False)
 class BlindPCA(TargetedProjection, BlindRecord):
-    """Principal component analysis whose scores do not tell the groups apart.
+    """Principal component analysis whose scores do not reveal the group.
 
     Of all projections whose scores have the same mean in every group, this one keeps the most
     variance. Other differences between the groups may remain: in the covariances, unless

@@ -131,9 +131,10 @@ class FairColumns(
         self.privileged_group_, *_, self.harmed_group_ = known.groups[compared][order].tolist()
         proven = comb(len(scale), self.n_columns) <= self.max_subsets
         self.duality_gap_ = 0.0
+        self.status_ = str(Status.ALL_TRIED)
         if not proven:
             self.duality_gap_ = max(largest - self.lower_bound_, 0.0)
-        self.status_ = str(Status.ALL_TRIED if proven else Status.BEST_FOUND)
+            self.status_ = str(Status.BEST_FOUND)
 
     def _get_support_mask(self) -> Mask:
         fitted = self._ready()

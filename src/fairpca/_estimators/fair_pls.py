@@ -34,7 +34,7 @@ from fairpca._typing import Array
 
 @dataclass(eq=False, repr=False)
 class FairPLS(TargetedProjection, PLSRecord):
-    """Partial least squares whose scores do not tell the groups apart.
+    """Partial least squares whose scores do not reveal the group.
 
     PLS looks for directions of large covariance with a target y, where PCA looks for large
     variance. Directions that tell the groups apart are left out, which narrows the gap between the
@@ -121,7 +121,9 @@ class FairPLS(TargetedProjection, PLSRecord):
     }
 
     def _prepared(self, moments: GroupMoments, y: Any) -> GroupMoments:
-        return super()._prepared(moments if y is None else _with_targets_last(moments, y), y)
+        if y is not None:
+            moments = _with_targets_last(moments, y)
+        return super()._prepared(moments, y)
 
     def _validate_params(self) -> None:
         super()._validate_params()
@@ -188,7 +190,9 @@ class FairPLS(TargetedProjection, PLSRecord):
             limit = float(self.max_mean_gap or 0.0)
             if limit == 0.0 or (self.n_components is None and complement.n_features):
                 rank = self._rank_left(operand, complement, rank)
-        hidden = complement.directions if limit == 0.0 else np.zeros((operand.n_features, 0))
+        hidden = np.zeros((operand.n_features, 0))
+        if limit == 0.0:
+            hidden = complement.directions
         plain = PLSProblem(target, differences, complement)
         solution = solve(replace(plain, max_mean_gap=limit), raw, rank)
         pls = solution
@@ -216,7 +220,9 @@ def _with_targets_last(
     moments: GroupMoments, target: str | int | Sequence[str | int]
 ) -> GroupMoments:
     """The moments with the columns of the target moved to the end."""
-    named = [target] if isinstance(target, (str, int)) else list(target)
+    if isinstance(target, (str, int)):
+        target = [target]
+    named = list(target)
     names = moments.feature_names or []
     d = moments.n_features
     known: dict[str | int, int] = {name: j for j, name in enumerate(names)}

@@ -109,7 +109,9 @@ class WelfarePCA(CenteredProjection, WelfareRecord):
 
     def _problem(self) -> WelfareProblem:
         a = float(self.inequality_aversion)
-        return WelfareProblem(a if a < _INFINITE else inf)
+        if a >= _INFINITE:
+            a = inf
+        return WelfareProblem(a)
 
     def _solve_rank(self, settled: SettledGroups, operand: Operand, rank: int) -> Solution:
         if self.center == "group":
@@ -119,8 +121,9 @@ class WelfarePCA(CenteredProjection, WelfareRecord):
         return super()._solve_rank(settled, operand, rank)
 
     def _solve_measured(self, measured: Operand, rank: int) -> Solution:
-        one_left = measured.compared.sum() < 2  # its own PCA is best for any aversion
-        problem = WelfareProblem() if one_left else self._problem()
+        problem = self._problem()
+        if measured.compared.sum() < 2:  # the group's own PCA is best for any aversion
+            problem = WelfareProblem()
         solution = solve(problem, measured, rank, self.tol)
         extras = {
             "group_explained_variance_": np.maximum(measured.traces - solution.errors, 0.0),

@@ -114,8 +114,9 @@ def load_model(path: str | os.PathLike[str]) -> Estimator | ModelPipeline:
     fill = attributes.pop("fill", None)
     declared = _kinds(model)
     for name, value in attributes.items():
-        labels = declared[name].stored == "labels"
-        setattr(model, name, label_vector(value) if labels else value)
+        if declared[name].stored == "labels":
+            value = label_vector(value)
+        setattr(model, name, value)
     return ModelPipeline.of(model, fill)
 
 

@@ -56,7 +56,10 @@ def accumulate(rows: Rows, codes: Codes, k: int, weights: Array | None = None) -
     finite = np.isfinite(sums).all() and np.isfinite(squares).all()
     if not finite or np.abs(shifts).max() > SAFE_TO_SQUARE:
         refuse_unusable_numbers(rows)
-    n_rows = np.bincount(codes if weights is None else codes[weights > 0], minlength=k)
+    counted = codes
+    if weights is not None:
+        counted = codes[weights > 0]
+    n_rows = np.bincount(counted, minlength=k)
     totals = np.bincount(codes, weights, minlength=k).astype(np.float64)
     total = Sums(n_rows, totals, shifts, sums, grams)
     if isinstance(rows, SparseRows) and _lost_digits(total):
@@ -157,6 +160,9 @@ def _sparse_sums(
 
 def by_group(codes: Codes, k: int) -> tuple[NDArray[np.intp], list[tuple[int, slice]]]:
     """The order that sorts a block by group, and the slice of each group in that order."""
-    order = np.argsort(codes.astype(np.uint8) if k <= 256 else codes, kind="stable")  # radix sort
+    short: NDArray[np.generic] = codes
+    if k <= 256:
+        short = codes.astype(np.uint8)  # for a radix sort
+    order = np.argsort(short, kind="stable")
     edges = [0, *np.cumsum(np.bincount(codes, minlength=k)).tolist()]
     return order, [(g, slice(a, b)) for g, (a, b) in enumerate(pairwise(edges)) if a < b]

@@ -32,13 +32,19 @@ def moments_of_dask(given: Input, folds: FoldRule | None) -> GroupMoments:
     """Moments of a dask array or data frame, reduced where its blocks are."""
     X = given.X
     at_once = fan_in(count_columns(X), folds)
-    blocks = _delayed(X.rechunk({1: -1}) if hasattr(X, "rechunk") else X)
+    whole = X
+    if hasattr(X, "rechunk"):
+        whole = X.rechunk({1: -1})
+    blocks = _delayed(whole)
     n = len(blocks)
     groups = _cut_like(X, given.sensitive_features, "sensitive_features", n)
     weights = _cut_like(X, given.sample_weight, "sample_weight", n)
     units = _cut_like(X, given.units, "units", n)
     numbers = isinstance(given.y, NumericTarget)
-    outcomes = _cut_like(X, given.y.values if numbers else given.y, "y", n)
+    y = given.y
+    if numbers:
+        y = given.y.values
+    outcomes = _cut_like(X, y, "y", n)
     learn = delayed(_block_moments, pure=False)
     columns = zip(blocks, groups, weights, outcomes, units, strict=True)
     how = "available" if given.may_miss else "error", given.crossing
@@ -65,7 +71,9 @@ def _block_moments(
     if X.shape[0] == len(groups) == 0:
         return GroupMoments()
     with single_threaded_blas(), naming(f"in block {i} of X"):
-        given = open_input(X, groups, weights, NumericTarget(y) if numbers else y, units)
+        if numbers:
+            y = NumericTarget(y)
+        given = open_input(X, groups, weights, y, units)
         return moments_of_rows(as_chosen(given, *how), folds, partition=i)
 
 
@@ -99,7 +107,9 @@ def _cut_like(X: Any, values: Any, name: str, n_blocks: int) -> list[Any]:
     """Labels, weights or outcomes, cut where X is cut."""
     if values is None:
         return [None] * n_blocks
-    lengths = X.chunks[0] if isinstance(X, da.Array) else (np.nan,)
+    lengths = (np.nan,)
+    if isinstance(X, da.Array):
+        lengths = X.chunks[0]
     known = not np.isnan(lengths).any()
     in_memory = not is_dask(values)
     if isinstance(values, da.Array) and values.ndim == 2 and values.shape[1] == 1:

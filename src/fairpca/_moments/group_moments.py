@@ -267,7 +267,7 @@ class GroupMoments:
                 )
         everyone = [self, *others]
         parts = [moments for moments in everyone if moments.n_features]
-        merged = copy(parts[0] if parts else self)
+        merged = copy(next(iter(parts), self))
         for part in parts[1:]:
             merged._check_alike(part)
             merged.feature_names = merged.feature_names or part.feature_names
@@ -626,7 +626,9 @@ class GroupMoments:
             i, j, rows = total.rarest_pair(g)
             if rows > _LEAST_TOGETHER - 0.5:
                 continue
-            which = repr(names[i]) if i == j else f"{names[i]!r} and {names[j]!r} together"
+            which = f"{names[i]!r} and {names[j]!r} together"
+            if i == j:
+                which = repr(names[i])
             raise ValueError(
                 f"group {self.groups.tolist()[g]!r} has {which} in {rows:.0f} rows only, and "
                 f"missing='available' needs {_LEAST_TOGETHER}; leave out a column, or merge small "
@@ -726,7 +728,9 @@ def moments_of_rows(
 ) -> GroupMoments:
     """Moments of rows in memory; ``before`` are those of the rows that came before."""
     may_be_zero = before is not None or partition is not None
-    seen = Counter[Label]() if before is None else before._seen
+    seen = Counter[Label]()
+    if before is not None:
+        seen = before._seen
     _, sum_up = _begin(given, folds, seen, may_be_zero, partition)
     return sum_up()
 

@@ -44,7 +44,10 @@ class SettledGroups:
         variance = float(operand.shares @ operand.traces)
         vanished = variance == 0 and 0 < np.abs(self.moments.means).max() < 1 / SAFE_TO_SQUARE
         if vanished or variance > _LARGEST_VARIANCE or 0 < variance < 1 / _LARGEST_VARIANCE:
-            size = f"{variance:.3g}, too {'large' if variance > 1 else 'small'} to compute with"
+            extreme = "large"
+            if variance < 1:
+                extreme = "small"
+            size = f"{variance:.3g}, too {extreme} to compute with"
             raise ValueError(f"X has a total variance of {size}; rescale it with StandardScaler.")
         return operand
 

@@ -48,7 +48,6 @@ def audit_command(asked: Asked) -> None:
       fairpca audit people.csv --group sex -r 3
       fairpca audit people.csv --group sex -r 3 --fail-above 0.1
       fairpca audit new.csv --group sex --loadings weights.csv --json -
-      fairpca audit people.csv --group sex -r 3 --compare before.json
     """
     with outputs(asked, json=asked.json) as paths, progress(asked.quiet) as show:
         from fairpca.cli import work

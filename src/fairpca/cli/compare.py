@@ -56,16 +56,13 @@ def changes(before: Figures, now: Figures) -> Figures:
         "columns": sorted(columns),
         "n_rows": {"before": old["n_rows"], "now": new["n_rows"]},
         "case": {"before": before["verdict"]["case"], "now": now["verdict"]["case"]},
-        "groups": [
-            {
-                "label": label,
-                "before": first.get(label),
-                "now": last.get(label),
-                "direction": _direction(first.get(label), last.get(label)),
-            }
-            for label in labels
-        ],
+        "groups": [_change(label, first.get(label), last.get(label)) for label in labels],
     }
+
+
+def _change(label: Any, before: Figures | None, now: Figures | None) -> Figures:
+    direction = _direction(before, now)
+    return {"label": label, "before": before, "now": now, "direction": direction}
 
 
 def _direction(before: Figures | None, now: Figures | None) -> int:

@@ -125,11 +125,15 @@ def pca_of(path: str, read: Weights, X: Array, standardize: bool) -> Pipeline:
             f"{path}: the {r} columns of weights depend on each other; keep one for each component."
         )
     scaler = StandardScaler()
-    scaler.mean_, scaler.scale_, scaler.var_ = mean, scale, scale**2
+    scaler.mean_ = mean
+    scaler.scale_ = scale
+    scaler.var_ = scale**2
     scaler.n_features_in_ = d
     scaler.feature_names_in_ = np.asarray(read.names, object)
     pca = PCA(n_components=r)
-    pca.components_, pca.mean_, pca.n_components_ = basis.T, np.zeros(d), r
+    pca.components_ = basis.T
+    pca.mean_ = np.zeros(d)
+    pca.n_components_ = r
     pca.n_features_in_ = d
     return Pipeline([("scale", scaler), ("pca", pca)])
 

@@ -77,7 +77,9 @@ def group_reconstruction_errors(
     labels, errors, shares = _by_group(
         estimator, X, sensitive_features, sample_weight, crossing=crossing
     )
-    return dict(zip(labels, shares if relative_errors else errors, strict=True))
+    if relative_errors:
+        errors = shares
+    return dict(zip(labels, errors, strict=True))
 
 
 def _by_group(

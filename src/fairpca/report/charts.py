@@ -105,7 +105,8 @@ def _scores(audit: Audit, codes: Codes, scores: Array) -> dict[str, Any]:
 
 def _gaps(audit: AnyAudit) -> dict[str, Any]:
     """How much worse off each judged group is than all others, before and after."""
-    names, by_share = group_names(audit, 24), audit.verdict.by_share
+    names = group_names(audit, 24)
+    by_share = audit.verdict.by_share
     reference = audit.provenance.reference  # which is compared with all others instead
     rows = [row for row in audit.groups if row.judged and row.label != reference]
     rows.sort(key=lambda row: -row.baseline.read(by_share)[1])
@@ -115,8 +116,13 @@ def _gaps(audit: AnyAudit) -> dict[str, Any]:
         for method, own in zip(methods(audit), (row.baseline, row.alternative), strict=True)
         if (gap := own.read(by_share)[0]) and audit.verdict.case is not Case.CANNOT_JUDGE
     ]
-    others = "all others" if reference is None else "the reference group"
-    title = f"{'share lost' if by_share else 'error'} against {others}, %"
+    others = "all others"
+    if reference is not None:
+        others = "the reference group"
+    measure = "error"
+    if by_share:
+        measure = "share lost"
+    title = f"{measure} against {others}, %"
     return {"kind": "intervals", "title": title, "unit": 100, "marks": marks}
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import fairpca
-from fairpca._audit.record import AnyAudit, Audit, Interval
+from fairpca._audit.record import AnyAudit, Audit, GroupResult, Interval
 from fairpca._audit.verdict import MEANINGLESS, Case, Remedy
 from fairpca._progress import printable
 from fairpca._typing import Array
@@ -59,49 +59,82 @@ class Cell(NamedTuple):
 
 def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
     """The rows of the table of groups: judged groups first, worst off first."""
-    verdict, least, rows = audit.verdict, audit.provenance.thresholds.judge_from, []
-
-    def cell(interval: Interval | None, estimate: float) -> Cell:
-        if verdict.reason in MEANINGLESS:
-            return Cell()  # ratios of rounding errors, or of one value
-        if interval is None:
-            return Cell(*worse(estimate))
-        can_judge = verdict.case is not Case.CANNOT_JUDGE
-        return Cell(*worse(*interval), interval.direction if can_judge else 0)
-
-    def against_others(reading: Any) -> Cell:
-        """Of two groups the better one is what the other is compared with: one base for both."""
-        shown = cell(*reading)
-        one_of_two = len(audit.groups) == 2 and audit.provenance.reference is None
-        return Cell("–") if shown.text and one_of_two and reading[1] < 0 else shown
-
+    names = group_names(audit)
     hues = hues_of(audit)
-    for g, (row, name) in enumerate(zip(audit.groups, group_names(audit).values(), strict=True)):
-        before, after, shown = row.baseline, row.alternative, row.n > 1  # not those of one person
-        note = ""
-        if not row.judged:
-            note = f"fewer than {least}: no interval" if row.n < least else "not judged"
-        elif row.label == audit.provenance.reference:
-            note = "the reference, against all others"
-        gap = against_others(before.read(verdict.by_share))
-        cells = {
-            "g": g,
-            "hue": hues.get(row.label),
-            "name": name,
-            "n": f"{row.n:,}",
-            "judged": row.judged,
-            "note": note,
-            "gap": gap,
-            "noted_gap": f"{gap} ({note})" if gap.text and note else f"{gap}{note}",
-            "other_gap": against_others(before.read(not verdict.by_share)),
-            "error": f"{figure(before.error)} → {figure(after.error)}" * shown,
-            "share": f"{100 * before.share:.1f} % → {100 * after.share:.1f} %" * shown,
-            "change": cell(row.change if row.judged else None, row.change.value),
-            "better_off": "" if row.better_off is None else percent(row.better_off),
-        }
-        _, worse_by = before.read(verdict.by_share)
-        rows.append((not row.judged, -worse_by if isfinite(worse_by) else 0.0, g, cells))
-    return [cells for *_, cells in sorted(rows, key=lambda row: row[:3])]
+    rows = []
+    for g, row in enumerate(audit.groups):
+        own = {"g": g, "hue": hues.get(row.label), "name": names[row.label]}
+        rows.append(own | _cells(audit, row))
+
+    def worst_first(cells: dict[str, Any]) -> tuple[bool, float]:
+        _, gap = audit.groups[cells["g"]].baseline.read(audit.verdict.by_share)
+        return not cells["judged"], -gap if isfinite(gap) else 0.0
+
+    return sorted(rows, key=worst_first)
+
+
+def _cells(audit: AnyAudit, row: GroupResult) -> dict[str, Any]:
+    """What the table says of a group; of a group of one person, no figures."""
+    by_share = audit.verdict.by_share
+    before = row.baseline
+    after = row.alternative
+    gap = _against_others(audit, before.read(by_share))
+    note = _note(audit, row)
+    noted_gap = f"{gap}{note}"
+    if gap.text and note:
+        noted_gap = f"{gap} ({note})"
+    cells = {
+        "n": f"{row.n:,}",
+        "judged": row.judged,
+        "note": note,
+        "gap": gap,
+        "noted_gap": noted_gap,
+        "other_gap": _against_others(audit, before.read(not by_share)),
+        "error": "",
+        "share": "",
+        "change": _cell(audit, row.change if row.judged else None, row.change.value),
+        "better_off": "",
+    }
+    if row.n > 1:
+        cells["error"] = f"{figure(before.error)} → {figure(after.error)}"
+        cells["share"] = f"{100 * before.share:.1f} % → {100 * after.share:.1f} %"
+    if row.better_off is not None:
+        cells["better_off"] = percent(row.better_off)
+    return cells
+
+
+def _cell(audit: AnyAudit, interval: Interval | None, estimate: float) -> Cell:
+    """A difference with its interval, if there is one."""
+    verdict = audit.verdict
+    if verdict.reason in MEANINGLESS:
+        return Cell()  # ratios of rounding errors, or of one value
+    if interval is None:
+        return Cell(*worse(estimate))
+    if verdict.case is Case.CANNOT_JUDGE:
+        return Cell(*worse(*interval))
+    return Cell(*worse(*interval), interval.direction)
+
+
+def _against_others(audit: AnyAudit, reading: tuple[Interval | None, float]) -> Cell:
+    """Of two groups the better one is what the other is compared with: one base for both."""
+    interval, estimate = reading
+    shown = _cell(audit, interval, estimate)
+    one_of_two = len(audit.groups) == 2 and audit.provenance.reference is None
+    if shown.text and one_of_two and estimate < 0:
+        return Cell("–")
+    return shown
+
+
+def _note(audit: AnyAudit, row: GroupResult) -> str:
+    """Why a group has no interval, or whom it is compared with."""
+    least = audit.provenance.thresholds.judge_from
+    if not row.judged and row.n < least:
+        return f"fewer than {least}: no interval"
+    if not row.judged:
+        return "not judged"
+    if row.label == audit.provenance.reference:
+        return "the reference, against all others"
+    return ""
 
 
 def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
@@ -118,49 +151,69 @@ def slider_steps(audit: AnyAudit, origin: Origin) -> dict[str, Any] | None:
     if np.ptp(path.disparity) <= 1e-9 * float(path.group_errors.max()):
         return None
     seen = path.held_out or path
-    n = int(np.flatnonzero(path.efficient).max(initial=0)) + 1
-    by_group = dict(zip(path.groups.tolist(), _above_first(seen.group_errors[:n]).T, strict=True))
-    unknown = np.full(n, None)  # for groups of one person, or that the fit set aside
-    changes = [by_group.get(g.label, unknown) if g.n > 1 else unknown for g in audit.groups]
-    costs = _above_first(seen.reconstruction_error[:n]).tolist()
-    budgets = [f"{more:.4g}" for more in _above_first(path.reconstruction_error[:n]).tolist()]
-    shared = "".join(f", {name}={value!r}" for name, value in audit.provenance.shared.items())
-    closed = (1 - path.disparity[:n] / path.disparity[0]).tolist()
-    steps = [
-        {
-            "closed": closed[i],
-            "disparity": float(seen.disparity[i]),
-            "cost": costs[i],
-            "changes": [own[i] for own in changes],
-            "command": origin.step_command.replace("{step}", budget),
-            "python": f"FairPCA({path.n_components}, max_error_increase={budget}{shared})",
-        }
-        for i, budget in enumerate(budgets)
-    ]
+    steps = _efficient_steps(audit, path, origin)
     place = 0
     if audit.verdict.remedy is not Remedy.IS_PCA and seen is not path:
-        own_closed = _closed(audit, path)
-        place = max(1, int(np.searchsorted(closed, own_closed)))  # PCA stays first
-        own = {
-            "closed": own_closed,
-            "disparity": _difference(audit, path),
-            "cost": audit.overall.change.value,
-            "changes": [row.change.value for row in audit.groups],
-            "command": origin.fit_command,
-            "python": audit.provenance.alternative,
-        }
+        own = _own_step(audit, path, origin)
+        closed = [step["closed"] for step in steps]
+        place = max(1, int(np.searchsorted(closed, own["closed"])))  # PCA stays first
         steps.insert(place, own)
     apart = [abs(step["disparity"]) for step in steps]
     for step, left in zip(steps, apart, strict=True):
         step["left"] = figure(left, apart[0])
     hues = hues_of(audit)
-    named = zip(range(len(audit.groups)), group_names(audit).values(), audit.groups, strict=True)
+    names = group_names(audit)
+    groups = [
+        (g, names[row.label], hues[row.label]) for g, row in enumerate(audit.groups) if row.judged
+    ]
     return {
         "steps": steps,
-        "groups": [(g, name, hues[row.label]) for g, name, row in named if row.judged],
+        "groups": groups,
         "start": place,
         "held_out": seen is not path,
         "widens": max(apart) > apart[0],
+    }
+
+
+def _efficient_steps(audit: Audit, path: TradeoffPath, origin: Origin) -> list[dict[str, Any]]:
+    """PCA and the efficient points of the frontier."""
+    seen = path.held_out or path
+    n = int(np.flatnonzero(path.efficient).max(initial=0)) + 1
+    by_group = dict(zip(path.groups.tolist(), _above_first(seen.group_errors[:n]).T, strict=True))
+    unknown = np.full(n, None)  # for groups of one person, or that the fit set aside
+    changes = []
+    for row in audit.groups:
+        changes.append(by_group.get(row.label, unknown) if row.n > 1 else unknown)
+    costs = _above_first(seen.reconstruction_error[:n]).tolist()
+    closed = (1 - path.disparity[:n] / path.disparity[0]).tolist()
+    shared = "".join(f", {name}={value!r}" for name, value in audit.provenance.shared.items())
+    steps = []
+    for i, more in enumerate(_above_first(path.reconstruction_error[:n]).tolist()):
+        step = {
+            "closed": closed[i],
+            "disparity": float(seen.disparity[i]),
+            "cost": costs[i],
+            "changes": [own[i] for own in changes],
+            "command": origin.step_command.replace("{step}", f"{more:.4g}"),
+            "python": f"FairPCA({path.n_components}, max_error_increase={more:.4g}{shared})",
+        }
+        steps.append(step)
+    return steps
+
+
+def _own_step(audit: Audit, path: TradeoffPath, origin: Origin) -> dict[str, Any]:
+    """The fair version, by the figures of held-out people."""
+    reading = "error"
+    if audit.verdict.by_share:
+        reading = "share"
+    held_out = {row.label: getattr(row.alternative, reading) for row in audit.groups}
+    return {
+        "closed": 1 - abs(_apart(_fitted_errors(audit, path), path)) / float(path.disparity[0]),
+        "disparity": _apart(held_out, path),
+        "cost": audit.overall.change.value,
+        "changes": [row.change.value for row in audit.groups],
+        "command": origin.fit_command,
+        "python": audit.provenance.alternative,
     }
 
 
@@ -170,20 +223,15 @@ def _above_first(errors: Array) -> Array:
     return np.asarray((ratio - 1).round(9))
 
 
-def _closed(audit: Audit, path: TradeoffPath) -> float:
-    """The share of PCA's difference that the fair version closes on the rows fitted to."""
-    labels = [row.label for row in audit.groups]
-    at = [labels.index(label) for label in path.groups.tolist()]
-    before = audit.fit.pca_errors[at]
-    ratios = np.divide(audit.fit.fair_errors[at], before, out=np.ones(len(at)), where=before > 0)
-    errors = dict(zip(path.groups.tolist(), (ratios * path.group_errors[0]).tolist(), strict=True))
-    return 1 - abs(_apart(errors, path)) / float(path.disparity[0])
-
-
-def _difference(audit: AnyAudit, path: TradeoffPath) -> float:
-    """How far apart the errors of the fair version are, as the frontier measures it."""
-    reading = "share" if audit.verdict.by_share else "error"
-    return _apart({row.label: getattr(row.alternative, reading) for row in audit.groups}, path)
+def _fitted_errors(audit: Audit, path: TradeoffPath) -> dict[Any, float]:
+    """The errors of groups under the fair version, on the rows fitted to, as the path has them."""
+    under_pca = dict(zip(path.groups.tolist(), path.group_errors[0].tolist(), strict=True))
+    both = np.stack([audit.fit.pca_errors, audit.fit.fair_errors]).T.tolist()
+    errors = {}
+    for row, (before, after) in zip(audit.groups, both, strict=True):
+        if row.label in under_pca and before > 0:
+            errors[row.label] = under_pca[row.label] * after / before
+    return errors
 
 
 def _apart(errors: dict[Any, float], path: TradeoffPath) -> float:
@@ -192,48 +240,52 @@ def _apart(errors: dict[Any, float], path: TradeoffPath) -> float:
     return float(np.ptp([errors[label] for label in path.groups.tolist() if label in errors]))
 
 
+def _sections(
+    audit: AnyAudit,
+    against: str,
+    drawn: dict[str, Any],
+    slider: dict[str, Any] | None,
+    columns: Audit | None,
+) -> dict[str, str]:
+    """The sections of the page in their order, with their titles."""
+    can_judge = audit.verdict.case is not Case.CANNOT_JUDGE
+    titles = {"groups": f"Every group against {against}"}
+    if slider and len(slider["steps"]) > 2 and audit.verdict.worse:
+        titles["price"] = "How much fairness, at what price"
+    if columns and (can_judge or columns is audit):
+        titles["columns"] = f"Which {counted(audit.n_components, 'column')} to keep"
+    if can_judge and "ranks" in drawn and len(drawn["ranks"]["marks"]) > 1:
+        titles["ranks"] = "Other numbers of components"
+    if can_judge and any(row.baseline.robust for row in audit.groups):
+        titles["unusual"] = "Is it a few unusual people?"
+    if audit.leakage:
+        titles["guessed"] = "Can the group be guessed from the output?"
+    if audit.selected:
+        titles["outcomes"] = "Who is selected"
+    if "scores-pca" in drawn:
+        titles["scores"] = "Single people"
+    return titles | {"annex": "Annex"}
+
+
 def context(
     audit: AnyAudit, origin: Origin, with_rows: bool = False, columns: Audit | None = None
 ) -> dict[str, Any]:
     """Everything the templates need; ``columns`` is an audit of columns on the same rows."""
     if isinstance(audit, Audit) and audit.kept is not None:
         columns = audit
-    slider, drawn = slider_steps(audit, origin), charts(audit, with_rows)
-    provenance = audit.provenance
-    can_judge = audit.verdict.case is not Case.CANNOT_JUDGE
-    names, reference = group_names(audit), provenance.reference
-    against = "all others" if reference is None else names[reference]
-    group_columns = " and ".join(provenance.group_columns) or "group"
-    to_keep = counted(audit.n_components, "column")
-    sections = [
-        ("groups", f"Every group against {against}", True),
-        (
-            "price",
-            "How much fairness, at what price",
-            slider and len(slider["steps"]) > 2 and audit.verdict.worse,
-        ),
-        ("columns", f"Which {to_keep} to keep", columns and (can_judge or columns is audit)),
-        (
-            "ranks",
-            "Other numbers of components",
-            can_judge and "ranks" in drawn and len(drawn["ranks"]["marks"]) > 1,
-        ),
-        (
-            "unusual",
-            "Is it a few unusual people?",
-            can_judge and any(row.baseline.robust for row in audit.groups),
-        ),
-        ("guessed", "Can the group be guessed from the output?", audit.leakage),
-        ("outcomes", "Who is selected", audit.selected),
-        ("scores", "Single people", "scores-pca" in drawn),
-        ("annex", "Annex", True),
-    ]
+    slider = slider_steps(audit, origin)
+    drawn = charts(audit, with_rows)
+    names = group_names(audit)
+    against = "all others"
+    if audit.provenance.reference is not None:
+        against = names[audit.provenance.reference]
+    group_columns = " and ".join(audit.provenance.group_columns) or "group"
     return {
         "audit": audit,
         "origin": origin,
         "words": sentences,
         "verdict": sentences.say(audit),
-        "sections": {name: title for name, title, wanted in sections if wanted},
+        "sections": _sections(audit, against, drawn, slider, columns),
         "title": printable(f"{origin.model_file or origin.source}, by {group_columns}"),
         "group_columns": printable(group_columns),
         "methods": sentences.methods(audit),

@@ -424,7 +424,10 @@ def about_readings(audit: AnyAudit) -> list[str]:
             untried.append(f"{reading.name} ({reading.not_tried})")
             continue
         _, otherwise, _ = _read_otherwise(reading)
-        ends = percent_range(reading.gap.low, reading.gap.high)
+        low, high = reading.gap.low, reading.gap.high
+        if high < 0:  # the text says "better"
+            low, high = -high, -low
+        ends = percent_range(low, high)
         said.append(f"{otherwise} ({ends}){', which overturns the gap' * reading.overturns}.")
     if untried:
         said.append(f"Not read otherwise: {in_a_row(untried)}.")
@@ -615,8 +618,8 @@ def _notices(audit: AnyAudit) -> list[str]:
         said.append("This is a close call: in other folds the answer is another.")
     for label in verdict.depending:
         if label != verdict.group:
-            own = name(audit, label)
-            said.append(f"{own} is described worse too, but {depends(audit, label)}.")
+            on, _, _ = _read_otherwise(overturning(audit, label))
+            said.append(f"Whether {name(audit, label)} is described worse depends on {on}.")
     if verdict.other_group is not None and not verdict.readings_agree:
         named = [verdict.group if verdict.worse else None, verdict.other_group]
         named = named[::-1] if verdict.by_share else named

@@ -92,3 +92,21 @@ def test_growing_basis_finds_what_the_dense_solver_does(monkeypatch):
     dense = solve_welfare_of_two(Eigenspaces(operand, r), problem)
     assert grown.value == pytest.approx(dense.value, rel=1e-9)
     assert abs(grown.gap) < 1e-9 * operand.traces.max()
+
+
+def near_projector(rng, Q, tilt):
+    """Eigenvalues that are nearly zero or one, so that the best projections jump."""
+    H = tilt * rng.normal(size=Q.shape)
+    return Q @ np.diag(rng.integers(0, 2, len(Q))) @ Q.T + H @ H.T
+
+
+@pytest.mark.parametrize("tilt", [1e-3, 1e-5, 1e-7])
+@pytest.mark.parametrize("aversion", [0.5, 1.0, 2.0])
+def test_jumps_near_the_ends_where_one_weight_is_next_to_nothing(aversion, tilt):
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        d = int(rng.integers(4, 10))
+        Q = np.linalg.qr(rng.normal(size=(d, d)))[0]
+        matrices = np.array([near_projector(rng, Q, tilt) for _ in range(2)])
+        spaces = Eigenspaces(Operand(matrices, np.array([0.5, 0.5])), int(rng.integers(1, d)))
+        assert solve_welfare_of_two(spaces, WelfareProblem(aversion)).gap <= 1e-10

@@ -22,7 +22,7 @@ do so exactly; elsewhere they exceed it by the square of a distance that Newton'
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import isfinite, isnan, nan
+from math import isfinite, nan
 
 import numpy as np
 from scipy.optimize import brentq
@@ -220,33 +220,35 @@ class Line:
         at = above
         if estimates[0] <= estimates[1]:
             at = below
-        found = self.between(below, above, at)
-        if float(at.point.weights @ found.errors) - at.point.bound > allowed:
+        found = self._crossed(below, above, at)
+        if found is None or float(at.point.weights @ found.errors) - at.point.bound > allowed:
             return None
         return Crossing(below, above, at, found)
 
     def between(self, below: Sample, above: Sample, at: Sample) -> Point:
-        """The subspace of zero slack on the path between two samples, with the bound of a third."""
-        path = SubspacePath(self.spaces, below.point.basis, above.point.basis)
+        """The subspace of zero slack on the path between two samples, with the bound of a third.
 
-        # Where U jumps the root is at the third sample; elsewhere it is a last Newton step away.
-        x = at.x
-        if not isnan(at.newton):
-            x -= at.value / at.slope
-        low, high = sorted((below.x, above.x))
-        x = min(max(x, low), high)
-
-        def slack(s: float) -> float:
-            return self.slack(x, path.errors(s))
-
-        if slack(0.0) < 0 < slack(1.0):
-            s = brentq(slack, 0.0, 1.0, xtol=1e-16, rtol=1e-15)
-            basis = path.basis(s)
-            return replace(at.point, basis=basis, errors=self.spaces.errors(basis))
-        # No sign change: the slack is zero to rounding at one end; return that end.
-        if abs(self.slack(x, below.point.errors)) <= self.spaces.rounding:
+        Where the slack does not change its sign, it is zero to rounding at one end.
+        """
+        found = self._crossed(below, above, at)
+        if found is not None:
+            return found
+        if abs(self.slack(at.x, below.point.errors)) <= self.spaces.rounding:
             return below.point
         return above.point
+
+    def _crossed(self, below: Sample, above: Sample, at: Sample) -> Point | None:
+        """The subspace of zero slack on the path; None if the slack does not change its sign."""
+        path = SubspacePath(self.spaces, below.point.basis, above.point.basis)
+
+        def slack(s: float) -> float:
+            return self.slack(at.x, path.errors(s))
+
+        if not slack(0.0) < 0 < slack(1.0):
+            return None
+        s = brentq(slack, 0.0, 1.0, xtol=1e-16, rtol=1e-15)
+        basis = path.basis(s)
+        return replace(at.point, basis=basis, errors=self.spaces.errors(basis))
 
 
 class SubspacePath:
