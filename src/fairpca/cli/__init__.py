@@ -99,12 +99,8 @@ _HINTS = {
 
 #: Options for arguments that have another name in Python.
 _RENAMED = {"pos_label": "--target-positive", "n_columns": "--components", "folds": "--cv"}
-_RENAMED |= {
-    "missing": "--missing",
-    "header": "--no-header",
-    "query": "--query",
-    "sheet": "--sheet",
-}
+_RENAMED |= {"header": "--no-header"}
+_RENAMED |= {name: f"--{name}" for name in ("missing", "query", "sheet")}
 
 
 def _in_words_of_the_shell(error: Any, name: str) -> str:

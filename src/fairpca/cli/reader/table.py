@@ -359,7 +359,7 @@ class Table:
         if "max_temp_directory_size" in said or "No space left" in said:
             fact = f"{mine} needs more than {_DISK} of temporary disk, or more than there is"
             advice = "take fewer rows or columns in a query, or let TMPDIR name a larger disk"
-            return TableError("too_large", fact, advice)
+            return TableError("disk", fact, advice)
         if "Out of Memory" in said:
             fact = f"reading {mine} needs more memory than is allowed ({said.splitlines()[0]})"
             return TableError("too_large", fact, "name fewer columns, features=[...]")
