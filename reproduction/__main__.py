@@ -67,7 +67,7 @@ def _run(options: Namespace) -> None:
     elif options.study == _PAPER:
         report = reproduce(options.out, **chosen, progress=_show)
         if any(chosen.values()):
-            print("Claims are checked on a part of the experiments; docs/reproducing.md has them all.")
+            print("These experiments are a part of the paper's; docs/reproducing.md has all claims.")
         _print_findings(report.claims, report.files, options.out)
     elif any(chosen.values()):
         raise ValueError(
