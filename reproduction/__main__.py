@@ -67,7 +67,7 @@ def _run(options: Namespace) -> None:
     elif options.study == _PAPER:
         report = reproduce(options.out, **chosen, progress=_show)
         if any(chosen.values()):
-            print("These experiments are a part of the paper's; docs/reproducing.md has all claims.")
+            print("These experiments are a part of the paper's; docs/reproducing.md has them all.")
         _print_findings(report.claims, report.files, options.out)
     elif any(chosen.values()):
         raise ValueError(
