@@ -637,9 +637,7 @@ def _notices(audit: AnyAudit) -> list[str]:
         elif row.n < least and row.compared and changed:
             affecting.append(f"{own} ({people})")
         elif row.label in verdict.payers and not row.compared:
-            said.append(
-                f"{own} was set aside when the fair version was made, and has {pays}."
-            )
+            said.append(f"{own} was set aside when the fair version was made, and has {pays}.")
     for do, small, advice in (
         ("lose by the fair version", paying, "Join them to other groups or look at them apart."),
         ("affect the result", affecting, "Merge or exclude them."),
