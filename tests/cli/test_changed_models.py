@@ -56,6 +56,7 @@ CHANGES = {
     "columns of numbers": lambda header, _: header["extra"].update(columns=[1, 2, 3]),
     "categories no dict": lambda header, _: header["extra"].update(categories=["home"]),
     "categories no lists": lambda header, _: header["extra"].update(categories={"home": 3}),
+    "categories of no column": lambda header, _: header["extra"]["categories"].update(zz=["a"]),
     "categories turned": lambda header, _: header["extra"]["categories"]["home"].reverse(),
     "groups no list": lambda header, _: header["extra"].update(group={"sex": 1}),
     "no names": without("attributes", "feature_names_in_"),

@@ -127,3 +127,9 @@ def test_numbers_whose_squares_overflow():
     for judge in (metrics.group_reconstruction_errors, metrics.reconstruction_disparity):
         with pytest.raises(ValueError, match="so large"):
             judge(FITTED, np.full((2, 4), 1.7e308), ["75 and older", "younger"])
+
+
+def test_whole_numbers_too_large_for_floats_in_a_frame():
+    frame = pd.DataFrame({"a": [10**400, 1, 2, 3], "b": [1, 2, 3, 4]}, dtype=object)
+    with pytest.raises(TypeError, match="too large for float64"):
+        FairPCA(1).fit(frame, sensitive_features=list("xyxy"))

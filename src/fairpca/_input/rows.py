@@ -124,6 +124,8 @@ def _cure_of(frame: nw.DataFrame[Any]) -> str:
         np.asarray(frame.head(_FEW_ROWS).to_numpy(), dtype=np.float64)
     except (TypeError, ValueError):
         return f"drop or {_ENCODE}"
+    except OverflowError:
+        return "rescale numbers that are too large for float64"
     if hasattr(native, "astype"):
         return "pass X.astype(float)"
     return "cast them to numbers"

@@ -407,6 +407,8 @@ def _roles_in(extra: Mapping[str, Any], names: list[str]) -> Roles | None:
     for listed in (columns, groups, *categories.values()):
         if not (isinstance(listed, list) and all(isinstance(name, str) for name in listed)):
             return None
+    if not categories.keys() <= set(columns):
+        return None
     roles = Roles(tuple(columns), tuple(groups), categories=categories)
     return roles if roles.feature_names == names else None
 
