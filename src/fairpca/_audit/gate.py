@@ -155,7 +155,9 @@ def _units_needed(facts: _Facts, label: Any) -> tuple[int | None, Any]:
     n_others = sum(r.n_units for r in others)
     smaller = label
     if n_others < row.n_units:
-        smaller = others[0].label if len(others) == 1 else None
+        smaller = None
+        if len(others) == 1:
+            smaller = others[0].label
     if bound.value > facts.limit or facts.limit <= 0 or bound.high == inf:
         return None, smaller
     se = (log1p(bound.high) - log1p(bound.value)) / _END

@@ -27,12 +27,14 @@ from scipy.sparse import csr_array
 from scipy.special import ndtri
 
 from fairpca._audit.crossed import Crossed
+from fairpca._audit.people import some
 from fairpca._audit.record import Interval, Subgroup
 from fairpca._audit.setup import Setup
 from fairpca._input.checks import refuse_unknown_columns
 from fairpca._input.device import is_dask
 from fairpca._input.stream import is_stream
 from fairpca._moments.group_moments import GroupMoments
+from fairpca._sklearn import num_samples
 from fairpca._typing import Array, Mask
 
 _MOST_VALUES = 12  # numbers with more values than this are cut at their quartiles
@@ -87,7 +89,9 @@ def columns_to_search(subgroups: Any, X: Any) -> nw.DataFrame[Any] | None:
             "subgroups are looked for among rows in memory; pass X as an array or a data frame."
         )
     table = nw.from_native(X, eager_only=True, pass_through=True)
-    names = [subgroups] if isinstance(subgroups, str) else subgroups
+    names = subgroups
+    if isinstance(subgroups, str):
+        names = [subgroups]
     if isinstance(names, list | tuple):
         if not isinstance(table, nw.DataFrame):
             raise TypeError(
@@ -102,7 +106,7 @@ def columns_to_search(subgroups: Any, X: Any) -> nw.DataFrame[Any] | None:
             f"subgroups must be a data frame or names of columns of X, not "
             f"{type(subgroups).__name__}; pass for example people[['sex', 'age']]."
         )
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    n_rows = num_samples(X)
     if len(columns) != n_rows:
         raise ValueError(
             f"subgroups has {len(columns)} rows but X has {n_rows}; pass one row for each of X."
@@ -120,7 +124,7 @@ def worst_subgroup(setup: Setup, crossed: Crossed) -> Subgroup | None:
     return find_worst_subgroup(
         crossed.errors[0],
         columns[people.positions[rows].tolist()],
-        None if people.units is None else people.units[rows],
+        some(people.units, rows),
         people.weights[rows],
         tuple(people.feature_names),
         setup.level,
@@ -225,7 +229,9 @@ def _largest_of_deals(units: _Units, weights: Array, deals: Array) -> Array:
     first = deals @ weights
     mean = first / total
     rest = ((deals @ units.total)[:, np.newaxis] - first) / (units.total.sum() - total)
-    crossed = first if (squares == weights).all() else deals @ squares
+    crossed = first
+    if (squares != weights).any():
+        crossed = deals @ squares
     variance = (deals**2) @ squares - 2 * mean * crossed + mean**2 * squares.sum(axis=0)
     return np.asarray(((mean - rest) / _positive_root(variance / total**2)).max(axis=1))
 

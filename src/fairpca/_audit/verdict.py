@@ -227,10 +227,13 @@ def decide(
     # A reading may also show a gap that is hidden, after those that are shown.
     depending = [label for label in {**dict.fromkeys(shown), **gaps} if label in overturned]
     named = {label: gaps[label] for label in worse or depending or gaps}
+    worst = None
+    if gaps:
+        worst = headline(named, reference)
     facts = Facts(
         thresholds=thresholds,
         gaps=gaps,
-        worst=headline(named, reference) if gaps else None,
+        worst=worst,
         worse=worse,
         depending=depending,
         better=[label for label, gap in gaps.items() if gap.direction < 0],
@@ -248,18 +251,22 @@ def decide(
         return _cannot_judge(reason, facts, by_share, changes)
     facts = replace(facts, remedy=_first(REMEDIES, facts))
     other = _other_reading(gaps_of(groups, not by_share), reference)
-    conclusive = bool(shown) == (other is not None)
+    agree = None
+    if not shown and other is None:
+        agree = True
+    if shown and other is not None:
+        agree = other == worst
     return Verdict(
         _first(CASES, facts),
-        group=facts.worst,
-        gap=gaps[facts.worst],
+        group=worst,
+        gap=gaps[worst],
         by_share=by_share,
-        small=bool(worse) and gaps[facts.worse[0]].value < thresholds.small_gap,
-        worse=facts.worse,
-        depending=facts.depending,
+        small=bool(worse) and gaps[worse[0]].value < thresholds.small_gap,
+        worse=worse,
+        depending=depending,
         better=facts.better,
         remedy=facts.remedy,
-        readings_agree=other == (facts.worst if shown else None) if conclusive else None,
+        readings_agree=agree,
         other_group=other,
         close_call=_is_close(facts, readings, helped_again),
         detectable_gap=max(row.detectable_gap or 0.0 for row in groups),
@@ -321,7 +328,9 @@ def shown_in(gaps: Mapping[Any, Interval]) -> list[Any]:
 def _other_reading(gaps: Mapping[Any, Interval], reference: Any) -> Any:
     """The group that the other reading names as reliably worst off, if there is one."""
     named = headline(gaps, reference)
-    return named if gaps[named].direction > 0 else None
+    if gaps[named].direction > 0:
+        return named
+    return None
 
 
 def headline(gaps: Mapping[Any, Interval], reference: Any) -> Any:
@@ -335,7 +344,9 @@ def gaps_of(
     """The gap of every judged group by one of the readings, also ``after`` the alternative."""
     found = {}
     for row in groups:
-        figures = row.alternative if after else row.baseline
+        figures = row.baseline
+        if after:
+            figures = row.alternative
         gap, _ = figures.read(by_share)
         if gap is not None:
             found[row.label] = gap
