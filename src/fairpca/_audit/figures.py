@@ -64,6 +64,7 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
     missing = moments.share_missing.tolist()
     sizes = moments.n_units.tolist()
     for g, (label, n) in enumerate(zip(labels, moments.counts.tolist(), strict=True)):
+        change = Interval(*changes[g].tolist())
         one = GroupResult(
             label=label,
             name=record.group_name(label, setup.folds.group_columns),
@@ -73,7 +74,7 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
             compared=label not in setup.set_aside,
             baseline=baseline[g],
             alternative=alternative[g],
-            change=Interval(*changes[g].tolist()),
+            change=change,
             better_off=better_off[g],
             p_worse=p_worse.get(g),
             share_missing=missing[g],

@@ -341,10 +341,7 @@ def audit_model(
                 "rows without missing values."
             )
         known = Rebuilt(found, judged)
-    if found.own is None:
-        rank = known.rank_beside()
-    else:
-        rank = len(found.own.decode)
+    rank = known.rank_beside() if found.own is None else len(found.own.decode)
     for names in (getattr(one, "feature_names_in_", None) for one in (model, found.step)):
         if names is not None and len(names) == judged.moments.n_features:  # the step's win
             judged.feature_names = [str(name) for name in names]

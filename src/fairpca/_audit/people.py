@@ -363,10 +363,7 @@ def _kept(given: Input, pos_label: Any, raw: bool) -> Kept:
     else:
         table = as_rows(X)
         names = table.feature_names
-        if hasattr(X, "tocsr"):
-            X = X.tocsr()
-        else:
-            X = dense(X)
+        X = X.tocsr() if hasattr(X, "tocsr") else dense(X)
     n = num_samples(X)
     coded = labels.encode_groups(groups, n)
     codes, known, margins = coded

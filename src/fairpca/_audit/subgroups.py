@@ -158,6 +158,7 @@ def find_worst_subgroup(
     if found is None:
         return None
     chosen = _names(conditions, found.pair)
+    honest_gap = _honest_gap(errors, units, weights, conditions, level, rng)
     return Subgroup(
         conditions=tuple(conditions[c].text for c in found.pair),
         columns=chosen,
@@ -166,7 +167,7 @@ def find_worst_subgroup(
         error=found.mean * everybody.scale,
         gap=found.mean / found.rest - 1.0,
         p=found.p,
-        honest_gap=_honest_gap(errors, units, weights, conditions, level, rng),
+        honest_gap=honest_gap,
         n_searched=found.n_searched,
         by_feature=bool(set(chosen) & set(features)),
     )

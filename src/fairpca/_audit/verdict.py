@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from fairpca._cv.held_out import RELIABLE
 
@@ -120,22 +120,11 @@ class Facts:
     one_value_decides: bool
     outside: float
     is_pca: bool
-    remedy: Remedy = Remedy.NOT_TRIED
 
     @property
     def best(self) -> Any:
         """The judged group with the smallest upper end."""
         return min(self.gaps, key=lambda label: self.gaps[label].high)
-
-    @property
-    def gains_reliably(self) -> bool:
-        """Whether the group described worst gains, by the statistic of FairPCACV."""
-        return self.gain is not None and self.gain.t > RELIABLE
-
-    @property
-    def raises_largest(self) -> bool:
-        """Whether the largest error of a group reliably rises."""
-        return self.gain is not None and self.gain.largest.low > 0
 
     @property
     def others_are_worse_off_together(self) -> bool:
@@ -147,45 +136,7 @@ class Facts:
         return ahead < 1  # the gap of the others is not small
 
 
-class Rule(NamedTuple):
-    """A name for what is the case, and when it is."""
-
-    applies: Callable[[Facts], bool]
-    means: Any
-
-
 OTHER_FOLDS = "other folds"  # the name of a reading
-
-#: What the alternative does; the first rule that applies.
-REMEDIES = (
-    Rule(lambda facts: facts.gain is None, Remedy.NOT_TRIED),
-    Rule(lambda facts: facts.is_pca, Remedy.IS_PCA),
-    Rule(lambda facts: not facts.gains_reliably, Remedy.NOT_RELIABLE),
-    Rule(lambda facts: facts.raises_largest, Remedy.RAISES_LARGEST),
-    Rule(lambda facts: True, Remedy.HELPS),
-)
-
-#: What stands in the way of a verdict; the first rule that applies, if any does.
-REASONS = (
-    Rule(
-        lambda facts: facts.nothing_compressed and facts.columns_are_lost, Reason.ONE_COLUMN_DECIDES
-    ),
-    Rule(lambda facts: facts.nothing_compressed, Reason.NOTHING_COMPRESSED),
-    Rule(lambda facts: facts.outside > facts.thresholds.outside, Reason.OTHER_ROWS),
-    Rule(lambda f: f.one_value_decides and not f.depending, Reason.ONE_VALUE_DECIDES),
-    Rule(lambda facts: not facts.gaps, Reason.TOO_FEW_ROWS),
-    Rule(lambda facts: facts.others_are_worse_off_together, Reason.OTHERS_TOGETHER),
-)
-
-#: The case where nothing stands in the way; the first rule that applies.
-CASES = (
-    Rule(lambda facts: bool(facts.depending) and not facts.worse, Case.DEPENDS),
-    Rule(lambda facts: not facts.worse and facts.remedy is Remedy.HELPS, Case.HELPS_ANYWAY),
-    Rule(lambda facts: not facts.worse, Case.NO_GAP),
-    Rule(lambda facts: facts.gain is None, Case.GAP),
-    Rule(lambda facts: facts.remedy is Remedy.HELPS, Case.REMEDY),
-    Rule(lambda facts: True, Case.NO_REMEDY),
-)
 
 #: Reasons for which errors, and so their changes, mean nothing.
 MEANINGLESS = (
@@ -196,8 +147,49 @@ MEANINGLESS = (
 )
 
 
-def _first(rules: Sequence[Rule], facts: Facts) -> Any:
-    return next((rule.means for rule in rules if rule.applies(facts)), None)
+def _remedy(facts: Facts) -> Remedy:
+    """What the alternative does."""
+    if facts.gain is None:
+        return Remedy.NOT_TRIED
+    if facts.is_pca:
+        return Remedy.IS_PCA
+    if not facts.gain.t > RELIABLE:  # the statistic of FairPCACV
+        return Remedy.NOT_RELIABLE
+    if facts.gain.largest.low > 0:
+        return Remedy.RAISES_LARGEST
+    return Remedy.HELPS
+
+
+def _reason(facts: Facts) -> Reason | None:
+    """What stands in the way of a verdict, if anything does."""
+    if facts.nothing_compressed and facts.columns_are_lost:
+        return Reason.ONE_COLUMN_DECIDES
+    if facts.nothing_compressed:
+        return Reason.NOTHING_COMPRESSED
+    if facts.outside > facts.thresholds.outside:
+        return Reason.OTHER_ROWS
+    if facts.one_value_decides and not facts.depending:
+        return Reason.ONE_VALUE_DECIDES
+    if not facts.gaps:
+        return Reason.TOO_FEW_ROWS
+    if facts.others_are_worse_off_together:
+        return Reason.OTHERS_TOGETHER
+    return None
+
+
+def _case(facts: Facts, remedy: Remedy) -> Case:
+    """The case where nothing stands in the way."""
+    if facts.depending and not facts.worse:
+        return Case.DEPENDS
+    if not facts.worse and remedy is Remedy.HELPS:
+        return Case.HELPS_ANYWAY
+    if not facts.worse:
+        return Case.NO_GAP
+    if facts.gain is None:
+        return Case.GAP
+    if remedy is Remedy.HELPS:
+        return Case.REMEDY
+    return Case.NO_REMEDY
 
 
 def decide(
@@ -246,10 +238,11 @@ def decide(
         outside=outside or 0.0,
         is_pca=is_pca,
     )
-    reason = _first(REASONS, facts)
+    reason = _reason(facts)
     if reason is not None:
         return _cannot_judge(reason, facts, by_share, changes)
-    facts = replace(facts, remedy=_first(REMEDIES, facts))
+    remedy = _remedy(facts)
+    is_small = bool(worse) and gaps[worse[0]].value < thresholds.small_gap
     other = _other_reading(gaps_of(groups, not by_share), reference)
     agree = None
     if not shown and other is None:
@@ -257,29 +250,31 @@ def decide(
     if shown and other is not None:
         agree = other == worst
     return Verdict(
-        _first(CASES, facts),
+        _case(facts, remedy),
         group=worst,
         gap=gaps[worst],
         by_share=by_share,
-        small=bool(worse) and gaps[worse[0]].value < thresholds.small_gap,
+        small=is_small,
         worse=worse,
         depending=depending,
         better=facts.better,
-        remedy=facts.remedy,
+        remedy=remedy,
         readings_agree=agree,
         other_group=other,
-        close_call=_is_close(facts, readings, helped_again),
+        close_call=_is_close(remedy, worst, readings, helped_again),
         detectable_gap=max(row.detectable_gap or 0.0 for row in groups),
         **changes,
     )
 
 
-def _is_close(facts: Facts, readings: Sequence[GapReading], helped_again: Sequence[bool]) -> bool:
+def _is_close(
+    remedy: Remedy, worst: Any, readings: Sequence[GapReading], helped_again: Sequence[bool]
+) -> bool:
     """Whether other folds would not show the gap of the headline, or judge the remedy otherwise."""
-    helps = facts.remedy is Remedy.HELPS
+    helps = remedy is Remedy.HELPS
     if any(again != helps for again in helped_again):
         return True
-    own = [r.gap for r in readings if r.name == OTHER_FOLDS and r.group == facts.worst and r.gap]
+    own = [r.gap for r in readings if r.name == OTHER_FOLDS and r.group == worst and r.gap]
     return any(gap.low <= 0 for gap in own)
 
 
