@@ -158,9 +158,10 @@ def find_worst_subgroup(
     if found is None:
         return None
     chosen = _names(conditions, found.pair)
+    texts = tuple(conditions[c].text for c in found.pair)
     honest_gap = _honest_gap(errors, units, weights, conditions, level, rng)
     return Subgroup(
-        conditions=tuple(conditions[c].text for c in found.pair),
+        conditions=texts,
         columns=chosen,
         n=found.n,
         share=found.n / everybody.n,
@@ -299,8 +300,8 @@ def _subgroups(conditions: list[_Condition]) -> Iterator[tuple[list[tuple[int, .
     every: list[tuple[int, ...]] = [*singles, *pairs]
     rows = np.array([condition.rows for condition in conditions])
     for start in range(0, len(every), _AT_A_TIME):
-        some = every[start : start + _AT_A_TIME]
-        yield some, (rows[[s[0] for s in some]] & rows[[s[-1] for s in some]]).T
+        own = every[start : start + _AT_A_TIME]
+        yield own, (rows[[s[0] for s in own]] & rows[[s[-1] for s in own]]).T
 
 
 def _conditions(columns: Any) -> list[_Condition]:

@@ -181,7 +181,7 @@ def _encode_coded(values: CodedLabels, name: str) -> tuple[Codes, Labels]:
 def _encode_integers(values: NDArray[Any]) -> tuple[Codes, NDArray[Any]]:
     """Codes and distinct values; by counting, not sorting, if they lie in a small range."""
     if len(values) == 0:
-        return np.zeros(0, np.intp), values
+        return values.astype(np.intp), values
     lowest = int(values.min())
     highest = int(values.max())
     if highest - lowest > max(1024, len(values)) or highest > maxsize:
