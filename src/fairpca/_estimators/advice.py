@@ -249,7 +249,7 @@ def _warn_of_few_rows(solution: Solution, settled: SettledGroups, measured: Oper
         step = f"Pass min_group_size={_FEW_ROWS} with {option} to leave it out."
     rows = f"{n} rows"
     if n == 1:
-        rows = "1 row"
+        rows = f"{n} row"
     others = "a larger"
     if nobody_larger:
         others = "another"
@@ -322,11 +322,9 @@ def warn_of_data(moments: Moments) -> None:
     largest = int(variances.argmax())
     others = float(np.delete(variances, largest).sum())
     if 0 < others < 8 * KEPT * arithmetic_noise(len(variances)) * float(variances.sum()):
-        name: Any = largest
-        if moments.feature_names:
-            name = moments.feature_names[largest]
+        names = moments.feature_names or range(len(variances))
         warn(
-            f"feature {name!r} varies so much more (variance "
+            f"feature {names[largest]!r} varies so much more (variance "
             f"{variances[largest]:.3g}) than all others together ({others:.3g}) that these are "
             "lost in the rounding of float64. Pass standardize=True, or leave this one out.",
             RuntimeWarning,
