@@ -38,7 +38,7 @@ _FEW_ANSWERS = 50  # A column of more different values is not a scale of answers
 _LOOKED_AT = 20_000  # rows that tell this
 
 
-def some(values: Any, rows: Any) -> Any:
+def entries_of(values: Any, rows: Any) -> Any:
     """The entries of some rows, of an array that may be None."""
     if values is None:
         return None
@@ -120,8 +120,8 @@ class Kept:
             codes=codes,
             n_groups=len(known),
             weights=self.weights[rows],
-            units=some(self.units, rows),
-            classes=some(self.classes, rows),
+            units=entries_of(self.units, rows),
+            classes=entries_of(self.classes, rows),
         )
 
 
@@ -184,7 +184,7 @@ class People(Folds):
         self, values: Any, folds: Any, rows: Any = slice(None), *, may_miss: bool = False
     ) -> GroupMoments:
         """Moments by fold of all or some rows; ``values`` holds all rows after the first steps."""
-        target = some(self._target, rows)
+        target = entries_of(self._target, rows)
         units = self.units_of(rows)
         values = as_rows(safe_indexing(values, rows))
         given = Input(values, self.groups[rows], self.weights[rows], target, units)
@@ -268,7 +268,7 @@ class People(Folds):
 
     def _entering(self, before: Pipeline, fitted_to: Codes) -> tuple[Any, list[str] | None]:
         """All rows after the first steps, which are fitted to some rows, and the column names."""
-        target = some(self._target, fitted_to)
+        target = entries_of(self._target, fitted_to)
         takes = any(has_fit_parameter(step, "sensitive_features") for step in flattened(before))
         groups = {}
         if takes:
@@ -396,8 +396,8 @@ def _kept(given: Input, pos_label: Any, raw: bool) -> Kept:
         codes=own_codes,
         n_groups=len(present),
         weights=weights[kept],
-        units=some(units, kept),
-        classes=some(classes, kept),
+        units=entries_of(units, kept),
+        classes=entries_of(classes, kept),
         pos_label=pos_label,
         feature_names=names,
         margins=margins,

@@ -27,7 +27,7 @@ from scipy.sparse import csr_array
 from scipy.special import ndtri
 
 from fairpca._audit.crossed import Crossed
-from fairpca._audit.people import some
+from fairpca._audit.people import entries_of
 from fairpca._audit.record import Interval, Subgroup
 from fairpca._audit.setup import Setup
 from fairpca._input.checks import refuse_unknown_columns
@@ -124,7 +124,7 @@ def worst_subgroup(setup: Setup, crossed: Crossed) -> Subgroup | None:
     return find_worst_subgroup(
         crossed.errors[0],
         columns[people.positions[rows].tolist()],
-        some(people.units, rows),
+        entries_of(people.units, rows),
         people.weights[rows],
         tuple(people.feature_names),
         setup.level,
