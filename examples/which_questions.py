@@ -40,7 +40,7 @@ print(result)
 
 # %%
 # The picture shows the errors of held-out people. The fair choice brings the groups together: older
-# people gain more than younger people pay.
+# people gain more than younger people lose.
 
 _, ax = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
 for y, row in enumerate(result.groups):

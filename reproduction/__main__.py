@@ -66,6 +66,8 @@ def _run(options: Namespace) -> None:
             print(f"{study.name:<20} {study.title}")
     elif options.study == _PAPER:
         report = reproduce(options.out, **chosen, progress=_show)
+        if any(chosen.values()):
+            print("These experiments are a part of the paper's; docs/reproducing.md has them all.")
         _print_findings(report.claims, report.files, options.out)
     elif any(chosen.values()):
         raise ValueError(

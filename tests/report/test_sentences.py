@@ -102,7 +102,7 @@ def test_rows_that_a_model_was_fitted_to_are_no_all_clear():
 def test_many_small_groups_share_a_notice():
     pairs = [made_group(f"p{i}", 2, (0.7, 0.7, 0.7), (0.2, 0.2, 0.2)) for i in range(5)]
     (notice,) = say(made_audit((OLD, YOUNG, *pairs))).notices
-    assert "yet they pay for the fair version: “p0” (2 rows, 20 % more error), " in notice
+    assert "yet they lose by the fair version: “p0” (2 rows, 20 % more error), " in notice
     assert "and 2 more groups (see the table)" in notice
 
 

@@ -696,11 +696,9 @@ def _notices(audit: AnyAudit) -> list[str]:
         elif row.n < least and row.compared and changed:
             affecting.append(f"{own} ({people})")
         elif row.label in verdict.payers and not row.compared:
-            said.append(
-                f"{own} was set aside when the fair version was made, and pays {pays} for it."
-            )
+            said.append(f"{own} was set aside when the fair version was made, and has {pays}.")
     for do, small, advice in (
-        ("pay for the fair version", paying, "Join them to other groups or look at them apart."),
+        ("lose by the fair version", paying, "Join them to other groups or look at them apart."),
         ("affect the result", affecting, "Merge or exclude them."),
     ):
         if small:
