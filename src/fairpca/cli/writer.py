@@ -1,5 +1,6 @@
 """Scores of the rows of a table, written to a Parquet, CSV or TSV file as they are read."""
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -37,7 +38,9 @@ def write_scores(
     types |= {name: pa.string() for name, kind in types.items() if pa.types.is_dictionary(kind)}
     fields = [*((name, types[name]) for name in roles.keep), *((n, pa.float64()) for n in names)]
     refuse_twin_names(str(output), [name for name, _ in fields], "leave one out of keep")
-    suffix = ".csv" if output == "-" else Path(output).suffix.lower()
+    suffix = ".csv"
+    if output != "-":
+        suffix = Path(output).suffix.lower()
     if suffix not in (".csv", ".tsv", ".parquet", ".pq"):
         fact = f"the name of {output} does not say what to write"
         raise TableError("output", fact, "end it in .parquet or .csv")
@@ -46,17 +49,17 @@ def write_scores(
     if as_text and other:
         fact = f"columns {', '.join(other)} cannot be written as text"
         raise TableError("output", fact, "leave them out of keep, or name the output .parquet")
-    if as_text:
-        runs = tuple("=+-@\t\r")  # what a spreadsheet would take for a formula
-        fields = [(f"'{name}" if name.startswith(runs) else name, kind) for name, kind in fields]
-    schema, reads = pa.schema(fields), [*table.inputs, *reads]
+    if as_text:  # a spreadsheet would take some names for formulas
+        fields = [(re.sub(r"^(?=[-=+@\t\r])", "'", name), kind) for name, kind in fields]
+    schema = pa.schema(fields)
     record = Record()
     with ExitStack() as stack:
-        refuse_inputs(output, reads)
-        to_file = output != "-"
-        sink = stack.enter_context(replacing(output)) if to_file else sys.stdout.buffer
+        refuse_inputs(output, [*table.inputs, *reads])
+        sink: Any = sys.stdout.buffer
+        if output != "-":
+            sink = stack.enter_context(replacing(output))
         if as_text:
-            options = pa_csv.WriteOptions(delimiter="\t" if suffix == ".tsv" else ",")
+            options = pa_csv.WriteOptions(delimiter={".tsv": "\t"}.get(suffix, ","))
             writer = stack.enter_context(pa_csv.CSVWriter(sink, schema, write_options=options))
         else:
             writer = stack.enter_context(pq.ParquetWriter(sink, schema))
@@ -64,7 +67,8 @@ def write_scores(
             if not block.rows.n_rows:
                 continue
             columns = [c.cast(t) for c, t in zip(block.kept, types.values(), strict=True)]
-            columns = [_without_formulas(c) if as_text else c for c in columns]
+            if as_text:
+                columns = list(map(_without_formulas, columns))
             by_name = hasattr(model, "feature_names_in_")
             X = block.rows.as_table() if by_name else block.rows.block(0, block.rows.n_rows)
             scores = np.asarray(model.transform(X), np.float64)

@@ -51,7 +51,8 @@ _NAMED_FORMATS = {
     ".xlsx": "excel", ".xls": "excel", ".xlsm": "excel", ".xlsb": "excel", ".ods": "excel",
     ".duckdb": "database", ".ddb": "database", ".db": "database", ".txt": "csv",
 }  # fmt: skip
-_HEAD_BYTES, _HEAD_LINES = 1 << 20, 50  # parts of a file that tell its dialect
+_HEAD_BYTES = 1 << 20  # the part of a file that tells its dialect
+_HEAD_LINES = 50
 #: Marks at the beginning of texts, the longer ones first.
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
@@ -87,9 +88,11 @@ class TableFile:
     def new_copy(self, folder: str, kind: str = "csv") -> TableFile:
         """A file that does not exist yet, below folders of the same ``key=value`` names."""
         keys = [part for part in self.path.parts[:-1] if "=" in part]
+        if self.format == "tsv":
+            kind = "tsv"
         path = Path(folder, str(len(os.listdir(folder))), *keys, f"copy.{kind}")
         path.parent.mkdir(parents=True)
-        return replace(self, path=path, format="tsv" if self.format == "tsv" else kind)
+        return replace(self, path=path, format=kind)
 
 
 def find_files(paths: Any) -> list[TableFile]:
@@ -108,28 +111,35 @@ def find_files(paths: Any) -> list[TableFile]:
             raise TableError("twin_files", fact, "name each file once")
     formats = sorted({file.format for file in files})
     if len(formats) > 1:
-        fact = f"{given[0] if len(given) == 1 else 'the list'} holds files of several formats"
+        where = "the list"
+        if len(given) == 1:
+            where = given[0]
+        fact = f"{where} holds files of several formats ({', '.join(formats)})"
         advice = "pass the files of one format, or read them in a query"
-        raise TableError("format", f"{fact} ({', '.join(formats)})", advice)
+        raise TableError("format", fact, advice)
     return files
 
 
 def _absolute(file: TableFile) -> TableFile:
     """The file under its whole path: DuckDB takes ``~/x`` and ``md:x`` for other places."""
-    return file if file.path == Path("-") else replace(file, path=file.path.absolute())
+    if file.path == Path("-"):
+        return file
+    return replace(file, path=file.path.absolute())
 
 
 def list_of(paths: Any) -> list[Any]:
     """The paths as a list, also if there is only one."""
-    given = [paths] if isinstance(paths, str | os.PathLike) else paths
-    return [os.path.expanduser(path) for path in given]
+    if isinstance(paths, str | os.PathLike):
+        paths = [paths]
+    return list(map(os.path.expanduser, paths))
 
 
 def _files_at(given: Any) -> list[TableFile]:
     """The files that one path stands for."""
     if given == "-":
         return [TableFile(Path("-"), "standard input", "csv")]
-    path, text = Path(given), str(given)
+    path = Path(given)
+    text = str(given)
     if path.is_dir():
         return _files_in(path, _paths_below(path))
     if path.exists():
@@ -141,9 +151,12 @@ def _files_at(given: Any) -> list[TableFile]:
     if glob.has_magic(text) and (matches := glob.glob(text, recursive=True)):
         folder = Path(re.split(r"[*?\[]", text)[0] + "x").parent
         return _files_in(folder, map(Path, matches))
-    names = [p.name for p in path.parent.iterdir() if p.exists()] if path.parent.is_dir() else []
-    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)
-    advice = f"did you mean {str(path.with_name(near[0]))!r}?" if near else "pass another path"
+    names = list[str]()
+    if path.parent.is_dir():
+        names = [beside.name for beside in path.parent.iterdir() if beside.exists()]
+    advice = "pass another path"
+    if near := difflib.get_close_matches(path.name, names, n=1, cutoff=0.7):
+        advice = f"did you mean {str(path.with_name(near[0]))!r}?"
     if "://" in text:
         advice = (
             "the command opens no addresses: download the file and pass its path, or read it with "
@@ -174,10 +187,12 @@ def _paths_below(folder: Path) -> Iterator[Path]:
 
 def _files_in(folder: Path, paths: Iterable[Path]) -> list[TableFile]:
     """The data files among the paths below a folder."""
-    found, paths = [], sorted(paths)
+    found = []
+    paths = sorted(paths)
     folders = {above for path in paths for above in path.parents}
     for path in paths:
-        inner, known = path.relative_to(folder).parts, _format_of(path)
+        inner = path.relative_to(folder).parts
+        known = _format_of(path)
         if known and path not in folders and not any(part.startswith((".", "_")) for part in inner):
             if not path.is_file():
                 fact = f"{path} is a broken link or a folder"
@@ -196,7 +211,9 @@ def _format_of(path: Path) -> str | None:
     if last in (".bz2", ".xz", ".lz4", ".br", ".zip") and others[-1] in _FORMATS:
         fact = f"{path} is compressed in a way that cannot be read"
         raise TableError("format", fact, "decompress it, or compress it with gzip")
-    return _FORMATS.get(others[-1] if others and last in (".gz", ".zst") else last)
+    if last in (".gz", ".zst"):
+        last = others[-1]
+    return _FORMATS.get(last)
 
 
 def as_utf8(file: TableFile, encoding: str | None, folder: str) -> TableFile:
@@ -223,13 +240,16 @@ def as_utf8(file: TableFile, encoding: str | None, folder: str) -> TableFile:
 
 def _lines(file: TableFile, encoding: str) -> Iterator[str]:
     """The lines of a file, with ends of one kind, except within quotes."""
-    n_lines, quoted = 0, False
+    n_lines = 0
+    quoted = False
     try:
         with file.stream() as source:
             for line in io.TextIOWrapper(source, encoding, newline=""):
                 n_lines += 1
                 quoted ^= line.count('"') % 2 == 1
-                yield line if quoted else line.rstrip("\r\n") + "\n"
+                if not quoted:
+                    line = line.rstrip("\r\n") + "\n"
+                yield line
     except UnicodeError as error:
         raise undecodable(file.name, encoding, n_lines + 1) from error
     except _DAMAGE as error:
@@ -252,12 +272,14 @@ def dialect_of(file: TableFile, header: bool) -> tuple[str, tuple[str, ...]]:
     def score(mark: str) -> tuple[int, bool, int]:
         counts = [len(row) for row in csv.reader(lines, delimiter=mark) if row] or [0]
         regular = counts[0] > 1 and 2 * counts.count(counts[0]) > len(counts)
-        usual = "\t" if file.format == "tsv" else ","
-        return 2 * regular + (counts[0] > 1), mark == usual, max(counts)
+        usual = mark == {"tsv": "\t"}.get(file.format, ",")
+        return 2 * regular + (counts[0] > 1), usual, max(counts)
 
     delimiter = max((",", ";", "\t", "|"), key=score)
     first = next((row for row in csv.reader(lines, delimiter=delimiter) if row), [])
-    names = tuple(name.strip() if header else f"c{j}" for j, name in enumerate(first))
+    names = tuple(f"c{j}" for j in range(len(first)))
+    if header:
+        names = tuple(map(str.strip, first))
     if header and all(map(is_number, names)) and not all(name.isdecimal() for name in names):
         fact = f"the first line of {file.name} holds numbers, such as {names[0]!r}"
         advice = "pass header=False to call the columns c0, c1, ..., or add a line of names"
@@ -294,9 +316,11 @@ def sheet_as_text(file: TableFile, sheet: str | None, folder: str) -> TableFile:
         raise TableError("damaged", fact, "restore it, or save the sheet as CSV") from error
     full = {name: rows for name, rows in found.items() if rows and sheet in (None, name)}
     if len(full) != 1:
-        fact = f"has several sheets, {first_names([*full])}" if full else "is empty"
+        fact = "is empty"
         if sheet is not None:
             fact = f"has no sheet {sheet!r} with rows; its sheets are {first_names(names)}"
+        elif full:
+            fact = f"has several sheets, {first_names([*full])}"
         advice = f"choose one, for example sheet={next(iter(full or names))!r}"
         raise TableError("sheet", f"{file.name} {fact}", advice)
     copy = file.new_copy(folder)
@@ -336,27 +360,30 @@ def first_schema(files: Sequence[TableFile]) -> tuple[Any, set[str], int]:
 
     Refuses files that lack a column or have it twice.
     """
-    first, numbers, n_rows = None, set[str](), 0
+    first: Any = None
+    numbers = set[str]()
+    n_rows = 0
     for file in files:
         try:
             with pa.OSFile(str(file.path)) as source:
                 about = pq.read_metadata(source)
-                schema, n_rows = about.schema.to_arrow_schema(), n_rows + about.num_rows
+                schema = about.schema.to_arrow_schema()
+                n_rows += about.num_rows
         except (*_DAMAGE, ValueError) as error:
             raise damaged(file.name, error) from error
-        first = schema if first is None else first
+        if first is None:
+            first = schema
         refuse_twin_names(file.name, [name for name in schema.names if name in first.names])
         refuse_unknown(first.names, schema.names, file.name)
         refuse_unknown(schema.names, first.names, files[0].name)
         types = list(zip(schema.names, schema.types, strict=True))
         for name, kind in types:
-            own = first.field(name).type if name in first.names else kind
+            own = first.field(name).type
             if pa.types.is_temporal(kind) != pa.types.is_temporal(own):
                 fact = f"column {name!r} is {kind} in {file.name}, but {own} in {files[0].name}"
                 raise TableError("columns", fact, "write all files alike")
         numbers |= {n for n, t in types if pa.types.is_integer(t) or pa.types.is_floating(t)}
-    names = [] if first is None else first.names
-    if len(files) > 1 and len({name.casefold() for name in names}) < len(names):
+    if len(files) > 1 and len(set(map(str.casefold, first.names))) < len(first.names):
         fact = f"columns of {files[0].name} differ only in case"
         raise TableError("twin_columns", fact, "rename them, or read the files one by one")
     return first, numbers, n_rows
@@ -408,15 +435,17 @@ def refuse_unknown(names: Iterable[str], known: Sequence[str], where: str) -> No
     elif near:
         advice = f"did you mean {' or '.join(repr(folded[column]) for column in near)}?"
     if sum(map(is_number, known)) > len(known) / 2:
-        advice += f"{'' if near else '.'} If its first line holds no names, pass header=False"
+        if not near:
+            advice += "."
+        advice += " If its first line holds no names, pass header=False"
     raise TableError("unknown_column", f"there is no column {name!r} in {where}", advice)
 
 
-def first_names(names: Sequence[str], most: int = 20) -> str:
+def first_names(names: Sequence[str]) -> str:
     """The first names of a list, and how many more there are."""
-    shown = names if len(names) <= most + 1 else names[:most]
-    more = len(names) - len(shown)
-    return f"{', '.join(map(repr, shown))}{f' and {more} more' if more else ''}"
+    if len(names) > 21:
+        return f"{first_names(names[:20])} and {len(names) - 20} more"
+    return ", ".join(map(repr, names))
 
 
 def is_number(text: str) -> bool:

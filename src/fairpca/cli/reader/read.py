@@ -18,7 +18,7 @@ from typing import Any
 
 from fairpca.cli.reader import files
 from fairpca.cli.reader.files import TableFile, duckdb, pa, refuse_twin_names
-from fairpca.cli.reader.table import Column, Kind, Reading, Table, identifier, quoted, quoted_list
+from fairpca.cli.reader.table import Column, Reading, Table, identifier, quoted, quoted_list
 from fairpca.cli.reader.text import define_text
 from fairpca.exceptions import TableError
 
@@ -88,25 +88,34 @@ def _file_table(data: Any, reading: Reading, query: Table | None = None) -> Tabl
         if getattr(reading, option) != getattr(Reading, option) and kind not in kinds:
             fact = f"{option}= is for {fits}, and {first} is none"
             raise TableError(option, fact, "leave it out")
-    more = f" and {others[0] if len(others) == 1 else f'{len(others)} more'}" if others else ""
+    name = first
+    if len(others) > 1:
+        name += f" and {len(others)} more"
+    elif others:
+        name += f" and {others[0]}"
     for file in found:
         if file.partition.keys() != found[0].partition.keys():
             fact = f"the folders of {file.name} do not name the same columns as those of {first}"
             raise TableError("columns", fact, "move it, or pass only files that belong together")
-    table = Table(first + more, reading, input_paths(data), query=query)
+    table = Table(name, reading, input_paths(data), query=query)
     table.files = found
-    (_define_parquet if kind in ("parquet", "arrow") else define_text)(table)
+    if kind in ("parquet", "arrow"):
+        _define_parquet(table)
+    else:
+        define_text(table)
     keys = {
         part.partition("=")[0] for file in found for part in file.path.parts[:-1] if "=" in part
     }
     if found[0].partition:  # DuckDB reads the whole path
         refuse_twin_names(table.name, [*table.columns, *keys], "rename the column, or the folder")
     for key in found[0].partition:
-        values, sql = {file.partition.get(key, "") for file in found}, identifier(key)
-        of_key: Kind = "number" if all(map(files.is_number, values)) else "text"
-        whole = all(value.isdecimal() and str(int(value)) == value for value in values)  # not 01
-        typed = f"CAST({sql} AS BIGINT)" if whole else sql
-        column = Column(key, of_key, sql, f"CAST({sql} AS DOUBLE)", sql, typed, usual=False)
+        values = {file.partition[key] for file in found}
+        sql = identifier(key)
+        column = Column(key, "text", sql, f"CAST({sql} AS DOUBLE)", sql, sql, usual=False)
+        if all(map(files.is_number, values)):
+            column = replace(column, kind="number")
+        if all(value.isdecimal() and str(int(value)) == value for value in values):  # not 01
+            column = replace(column, typed=f"CAST({sql} AS BIGINT)")
         table.columns[key] = column
     return table
 
@@ -159,7 +168,9 @@ def _by_names(query: str) -> str:
     for node in sorted(calls, key=lambda node: -int(node["query_location"])):
         function = node["function"]
         given = [argument["expression"] for argument in function["arguments"]]
-        name = given[0].get("literal", {}).get("text", "") if len(given) == 1 else ""
+        if len(given) != 1:
+            continue
+        name = given[0].get("literal", {}).get("text", "")
         if function["function_name"] in _READERS and files.is_file_name(name):
             start = node["query_location"]
             end = text.index(b")", given[0]["query_location"] + given[0]["query_location_length"])
@@ -188,23 +199,20 @@ def _files_in(query: str) -> list[tuple[str, str]]:
     """The files that a query names; DuckDB takes p.csv without quotes for a schema and a table."""
     tables = [node for node in _nodes_of(query) if node.get("type") == "BASE_TABLE"]
     names = {
-        (f"{schema}." if (schema := node["schema_name"]) else "", node["table_name"])
-        for node in tables
+        ((schema := node["schema_name"]) and f"{schema}.", node["table_name"]) for node in tables
     }
     return sorted(pair for pair in names if files.is_file_name("".join(pair)))
 
 
 def _define_parquet(table: Table) -> None:
     """Define a table by Parquet or Arrow files, whose types of columns may differ."""
-    folder = table.folder
-    table.files = [
-        files.as_parquet(file, folder) if file.format == "arrow" else file for file in table.files
-    ]
+    if table.files[0].format == "arrow":
+        table.files = [files.as_parquet(file, table.folder) for file in table.files]
     first, numbers, table.n_rows = files.first_schema(table.files)
     # DuckDB would otherwise take the types of the first file for all, and round fractions.
     several = len(table.files) > 1
     table.define(
-        f"read_parquet({table.paths_in_sql()}, union_by_name={str(several).lower()})",
+        f"read_parquet({table.paths_in_sql()}, union_by_name={several})",
         first.names,
         (first.pandas_metadata or {}).get("index_columns", ()),
     )

@@ -22,8 +22,9 @@ from fairpca.exceptions import TableError
 
 Kind = Literal["number", "text", "date", "empty", "other"]
 
-HEAD_ROWS, _HEAD_ENTRIES = 20_000, 1 << 21  # first rows, which tell what a column holds
-_BATCH_ROWS, _BATCH_ENTRIES = 1 << 14, 1 << 21  # most rows and entries in a record batch
+HEAD_ROWS = 20_000  # first rows, which tell what a column holds
+_BATCH_ROWS = 1 << 14  # most rows in a record batch
+_MOST_ENTRIES = 1 << 21  # in a record batch or the first rows
 _MEMORY = 300  # MB that DuckDB may use, unless there are many columns
 _DISK = "10GB"  # most that a query may put on the disk
 _FREQUENT = ("", "N/A", "NA", "NULL", "null")  # looked for in all rows, which takes time
@@ -54,6 +55,7 @@ def with_comma(pattern: str) -> str:
 
 
 COMMA_NUMERAL = with_comma(NUMERAL)
+_NUMERALS = {".": NUMERAL, ",": COMMA_NUMERAL}
 #: Marks that the cast of DuckDB does not know, or knows in other places than we do.
 MARKS = f"[{_GAPS}]"
 FILE = "fairpca_file"  # the column with the path of a row's file
@@ -61,7 +63,8 @@ _CONVERSION = "Conversion Error"  # how the message begins, whatever the class
 _ERRORS = (duckdb.Error, pa.ArrowException, OSError)
 _WRONG_QUERY = (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)
 #: Whole numbers that fit 64 bits, and those that only a text holds: 01, or an id of 19 digits.
-_WHOLE, _ONLY_TEXT = r"-?(0|[1-9]\d{0,17})", r"-?(0\d+|\d{19,})"
+_WHOLE = r"-?(0|[1-9]\d{0,17})"
+_ONLY_TEXT = r"-?(0\d+|\d{19,})"
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,8 @@ class Reading:
 
     def __post_init__(self) -> None:
         try:
-            "a".encode("utf-8" if self.encoding is None else self.encoding)
+            if self.encoding is not None:
+                "a".encode(self.encoding)
         except (LookupError, TypeError):
             fact = f"the encoding {self.encoding!r} is not known"
             raise TableError("encoding", fact, "try 'utf-8' or 'latin-1'") from None
@@ -115,10 +119,13 @@ class Table:
         database: str = ":memory:",
         query: Table | None = None,
     ) -> None:
-        self.name, self.reading = name, reading  # the name is for messages
-        given = reading.missing_values
+        self.name = name  # for messages
+        self.reading = reading
+        given: Any = reading.missing_values
+        if np.isscalar(given):
+            given = [given]
         #: Texts that stand for a missing number, besides the usual ones.
-        self.missing = [str(v) for v in ([given] if np.isscalar(given) else given)]
+        self.missing = list(map(str, given))
         self.codes = [float(value) for value in self.missing if files.is_number(value)]
         self.decimal = reading.decimal or "."
         self.inputs = list(inputs)  # files and folders that must not be written to
@@ -130,15 +137,17 @@ class Table:
         self.text_columns: Sequence[str] = ()  # SQL: all columns of text files
         self.nulls = set(_FREQUENT)  # texts for missing values, with others of the first rows
         self.parts: list[Table] = []  # the files that a query names
-        self.folder: str = tempfile.mkdtemp(prefix=TEMPORARY) if query is None else query.folder
-        shared = None if query is None else query.connection
-        self.connection: Any = shared or _connect(database, self.folder)
         if query is not None:
+            self.folder: str = query.folder
+            self.connection: Any = query.connection
             return
+        self.folder = tempfile.mkdtemp(prefix=TEMPORARY)
+        self.connection = _connect(database, self.folder)
         self._cleanup = finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
-        texts = [text for text in self.missing if not files.is_number(text)]
-        for macro in _macros(texts) if database == ":memory:" else ():
-            self.connection.execute(f"CREATE MACRO {macro}")
+        if database == ":memory:":
+            texts = [text for text in self.missing if not files.is_number(text)]
+            for macro in _macros(texts):
+                self.connection.execute(f"CREATE MACRO {macro}")
 
     def batches(
         self,
@@ -156,31 +165,37 @@ class Table:
         """
         as_text = bool(kept)  # a column that is kept must not lose texts such as NA
         plain = [name for name in numbers if self.columns[name].plain and name not in labels]
-        fast = [] if as_text else [self.columns[name].raw for name in plain]  # read as DOUBLE
-        uses = [self._number(name, as_text, fast) for name in numbers]
+        fast = [self.columns[name].raw for name in plain if not as_text]  # read as DOUBLE
+        exact = {name: self._number(name, as_text, fast) for name in numbers}
+        uses = [exact[name] for name in numbers]
         uses += [self.columns[name].label for name in labels]
-        uses += [
-            self._number(name, as_text) if name in numbers else self.columns[name].raw
-            for name in kept
-        ]
-        listed = ", ".join(f"{sql} AS v{j}" for j, sql in enumerate(uses))
-        some = "" if limit is None else f" LIMIT {limit}"
-        extra = f", hash({', '.join(f'v{j}' for j in range(len(uses)))}) AS h" if hashed else ""
-        n_rows, last, show = 0, 0.0, progress or (lambda fraction: None)
-        most = max(1024, _BATCH_ENTRIES // len(uses))
+        uses += [exact.get(name, self.columns[name].raw) for name in kept]
+        listed = [f"{sql} AS v{j}" for j, sql in enumerate(uses)]
+        if hashed:
+            listed.append(f"hash({', '.join(f'v{j}' for j in range(len(uses)))}) AS h")
+        query = f"SELECT {', '.join(listed)} FROM {self.source(as_text, fast)}"
+        if limit is not None:
+            query += f" LIMIT {limit}"
+        n_rows = 0
+        last = 0.0
+        show = progress or (lambda fraction: None)
+        most = max(1024, _MOST_ENTRIES // len(uses))
         # Cursors allow other queries meanwhile, but they cannot tell how far they are.
-        cursor = self.connection if progress else self.connection.cursor()
+        cursor = self.connection
+        if not progress:
+            cursor = cursor.cursor()
         before = [_identity(file.path) for file in self.files]
         try:
-            rows = cursor.sql(f"SELECT {listed}{extra} FROM {self.source(as_text, fast)}{some}")
-            for batch in rows.to_arrow_reader(min(_BATCH_ROWS, most)):
+            for batch in cursor.sql(query).to_arrow_reader(min(_BATCH_ROWS, most)):
                 yield batch
                 n_rows += batch.num_rows
-                done = n_rows / self.n_rows if self.n_rows else cursor.query_progress() / 100
+                done = cursor.query_progress() / 100
+                if self.n_rows:
+                    done = n_rows / self.n_rows
                 last = max(last, min(1.0, done))
                 show(last)
         except _ERRORS as error:
-            odd = self.odd_value(numbers, as_text) if _CONVERSION in str(error) else None
+            odd = _CONVERSION in str(error) and self.odd_value(numbers, as_text)
             raise odd or self._explained(error) from error
         for file, identity in zip(self.files, before, strict=True):
             if _identity(file.path) != identity:
@@ -191,8 +206,11 @@ class Table:
     def _number(self, name: str, as_text: bool, fast: Sequence[str] = ()) -> str:
         """SQL: a column as DOUBLE, without codes for missing values."""
         column = self.columns[name]
-        sql = self.parsed(column.raw) if as_text and column.plain else column.number
-        sql = column.raw if column.raw in fast else sql
+        sql = column.number
+        if column.raw in fast:
+            sql = column.raw
+        elif as_text and column.plain:
+            sql = self.parsed(column.raw)
         for code in self.codes:
             sql = f"nullif({sql}, {code!r}::DOUBLE)"
         return sql
@@ -203,7 +221,9 @@ class Table:
 
     def with_points(self, text: str) -> str:
         """SQL: a text with a decimal point."""
-        return f"translate({text}, ',.', '.,')" if self.decimal == "," else text
+        if self.decimal == ",":
+            return f"translate({text}, ',.', '.,')"
+        return text
 
     def types_of(self, names: Sequence[str]) -> list[Any]:
         """The Arrow types of columns, as they are stored."""
@@ -221,10 +241,11 @@ class Table:
         )
         path, n = found[0]
         file = next((file for file in self.files if str(file.path) == path), None)
-        place = file.name if file else self.name
-        if file is None or not self.text_columns:
-            return f"row {n} of {place}"
-        return f"line {files.line_of(file, n - 1 + self.reading.header)} of {place}"
+        if file is None:
+            return f"row {n} of {self.name}"
+        if not self.text_columns:
+            return f"row {n} of {file.name}"
+        return f"line {files.line_of(file, n - 1 + self.reading.header)} of {file.name}"
 
     def odd_value(self, names: Sequence[str], as_text: bool = False) -> TableError | None:
         """The error for the first text among the numbers of these columns, if there is one."""
@@ -238,21 +259,27 @@ class Table:
         if not found:
             return None
         row, j, text = found[0]
-        name, value = names[j - 1], text.strip(_BLANKS)
+        name = names[j - 1]
+        value = text.strip(_BLANKS)
         fact = f"{self.place_of(row)} has {value!r} in column {name!r}"
         advice = (
             "correct the value (or leave out the line, if it holds names), say that it stands for "
             f"a missing one, missing_values=[{value!r}], or leave the column out, drop=[{name!r}]"
         )
-        point = "," if re.fullmatch(r"\d{1,3}(\.\d{3}){2,}", value) else ""
-        numeral = COMMA_NUMERAL if self.decimal == "," else NUMERAL
-        if self.columns[name].plain and re.fullmatch(numeral, value):
-            point = self.decimal  # passed by the user, it makes us look for thousands everywhere
-        advice += f"; with decimal={point!r} it is read as a number" if point else ""
-        problem = "decimal" if point else "odd_value"
         column = self.columns[name]
-        numeric = column.kind == "number" or column.mixed
-        fact += ", which otherwise holds numbers" if numeric else ", which is no number"
+        point = ""
+        if column.plain and re.fullmatch(_NUMERALS[self.decimal], value):
+            point = self.decimal  # passed by the user, it makes us look for thousands everywhere
+        elif re.fullmatch(r"\d{1,3}(\.\d{3}){2,}", value):
+            point = ","
+        problem = "odd_value"
+        if point:
+            problem = "decimal"
+            advice += f"; with decimal={point!r} it is read as a number"
+        if column.kind == "number" or column.mixed:
+            fact += ", which otherwise holds numbers"
+        else:
+            fact += ", which is no number"
         return TableError(problem, fact, advice, column=name, value=value)
 
     def close(self) -> None:
@@ -264,16 +291,19 @@ class Table:
         """SQL: the rows; of text files as text, without the usual texts for missing values."""
         if not self.text_columns:
             return self.from_sql
-        doubles, nulls = set(fast), [""] if as_text else sorted(self.nulls)
-        types = [f"{c}: '{'DOUBLE' if c in doubles else 'VARCHAR'}'" for c in self.text_columns]
+        nulls = [""]
+        if not as_text:
+            nulls = sorted(self.nulls)
+        kinds = dict.fromkeys(self.text_columns, "VARCHAR") | dict.fromkeys(fast, "DOUBLE")
+        types = [f"{name}: '{kind}'" for name, kind in kinds.items()]
         how = f"decimal_separator={quoted(self.decimal)}, nullstr={quoted_list(nulls)}"
         return f"{self.from_sql}, {how}, columns={{{', '.join(types)}}})"
 
     def paths_in_sql(self) -> str:
         """SQL: the files, whose names become a column, and maybe those of their folders."""
         paths = quoted_list(glob.escape(str(file.path)) for file in self.files)
-        has_keys = self.files[0].partition
-        hive = f"hive_partitioning={str(bool(has_keys)).lower()}, hive_types_autocast=false"
+        has_keys = bool(self.files[0].partition)
+        hive = f"hive_partitioning={has_keys}, hive_types_autocast=false"
         return f"{paths}, filename='{FILE}', {hive}"
 
     def allow_memory(self, n_columns: int) -> None:
@@ -293,10 +323,16 @@ class Table:
             for way, pattern in (("and", _WHOLE), ("or", _ONLY_TEXT))
             for column in unknown
         ]
-        found = self.rows(f"SELECT {', '.join(kinds)} FROM {self.source()}")[0] if kinds else ()
+        found: Sequence[Any] = ()
+        if kinds:
+            found = self.rows(f"SELECT {', '.join(kinds)} FROM {self.source()}")[0]
         for column, whole, as_text in zip(unknown, found, found[len(unknown) :], strict=False):
-            exact = f"CAST(fairpca_known({column.raw}) AS BIGINT)" if whole else column.number
-            sql[column.name] = column.label if as_text else exact
+            exact = column.number
+            if as_text:
+                exact = column.label
+            elif whole:
+                exact = f"CAST(fairpca_known({column.raw}) AS BIGINT)"
+            sql[column.name] = exact
         listed = ", ".join(f"{value} AS {identifier(name)}" for name, value in sql.items())
         source = self.source(as_text=False)
         self.rows(f"CREATE VIEW {view} AS SELECT {listed} FROM {source}")
@@ -305,7 +341,9 @@ class Table:
         """The rows of a query."""
         try:
             found = self.connection.cursor().sql(sql)
-            return list(found.to_arrow_table().to_pylist() if as_dicts else found.fetchall())
+            if as_dicts:
+                return list(found.to_arrow_table().to_pylist())
+            return list(found.fetchall())
         except _ERRORS as error:
             raise self._explained(error) from error
 
@@ -316,16 +354,21 @@ class Table:
         types = {row[0]: row[1] for row in described}
         self.allow_memory(len(types))
         for name, (column, kind) in zip(names or types, types.items(), strict=False):
-            sql, is_number = identifier(column), _kind(kind) == "number"
-            number = f"CAST({sql} AS DOUBLE)" if is_number else self.parsed(sql)
-            keeps = kind == "VARCHAR" or (is_number and "DECIMAL" not in kind)
-            label = sql if keeps else f"CAST({sql} AS VARCHAR)"
+            sql = identifier(column)
+            own = _kind(kind)
+            number = self.parsed(sql)
+            label = f"CAST({sql} AS VARCHAR)"
+            if own == "number":
+                number = f"CAST({sql} AS DOUBLE)"
+            if kind == "VARCHAR" or (own == "number" and "DECIMAL" not in kind):
+                label = sql
             usual = name not in index and not name.startswith("__index_level_")
-            self.columns[name] = Column(name, _kind(kind), sql, number, label, sql, usual)
+            self.columns[name] = Column(name, own, sql, number, label, sql, usual)
 
     def _explained(self, error: Exception) -> TableError:
         """Translate an error of DuckDB or Arrow into one that names the file and the way out."""
-        said, wrong_query = str(error), isinstance(error, _WRONG_QUERY)
+        said = str(error)
+        wrong_query = isinstance(error, _WRONG_QUERY)
         for part in self.parts:
             numbers = [c.name for c in part.columns.values() if c.kind == "number" or c.mixed]
             if _CONVERSION in said and (odd := part.odd_value(numbers)):
@@ -335,10 +378,15 @@ class Table:
         mine = next((file.name for file in self.files if str(file.path) in said), self.name)
         for file in self.files:  # it may be a hidden copy
             said = said.replace(str(file.path), file.name)
-        line = re.search(r"CSV Error on Line: (\d+)", said)
-        place = f"line {line[1]} of {mine}" if line else mine
+        line = 1
+        place = mine
+        if found := re.search(r"CSV Error on Line: (\d+)", said):
+            line = int(found[1])
+            place = f"line {line} of {mine}"
         if found := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", said):
-            n = f"more than {found[1]}" if int(found[2]) > int(found[1]) else found[2]
+            n = found[2]
+            if int(n) > int(found[1]):
+                n = f"more than {found[1]}"
             fact = f"{place} has {n} values where the first line has {found[1]}"
             advice = "correct that line, or the first if it is a title, or restore a file cut off"
             return TableError("ragged", fact, advice)
@@ -349,7 +397,7 @@ class Table:
             fact = f"{mine} ends some lines in another way than the first ones"
             return TableError("line_ends", fact, "save it with line ends of one kind")
         if "not utf-8 encoded" in said or "Invalid unicode" in said:
-            return files.undecodable(mine, "utf-8", int(line[1]) if line else 1)
+            return files.undecodable(mine, "utf-8", line)
         if "Permission Error" in said:
             fact = f"{mine} opens a file that it does not name ({said.splitlines()[0]})"
             advice = (
@@ -408,7 +456,8 @@ def _macros(missing: Sequence[str]) -> Iterator[str]:
         f"fairpca_trim(x) AS CASE WHEN left(x, 1) {printed} AND right(x, 1) {printed} THEN x "
         f"ELSE trim(x, {quoted(_BLANKS)}) END"
     )
-    x, y = "fairpca_trim(x)", "fairpca_trim(y)"
+    x = "fairpca_trim(x)"
+    y = "fairpca_trim(y)"
     yield f"fairpca_label(x) AS CASE WHEN {x} NOT IN {quoted_list(_MISSING)} THEN x END"
     nulls = quoted_list([*_MISSING, *missing])
     yield f"fairpca_known(x) AS CASE WHEN {x} NOT IN {nulls} THEN {x} END"
@@ -431,7 +480,7 @@ def _macros(missing: Sequence[str]) -> Iterator[str]:
 
 def head_rows(n_columns: int) -> int:
     """How many first rows tell what a column holds; fewer if there are many columns."""
-    return min(HEAD_ROWS, max(1000, _HEAD_ENTRIES // n_columns))
+    return min(HEAD_ROWS, max(1000, _MOST_ENTRIES // n_columns))
 
 
 def quoted(text: str) -> str:
@@ -458,8 +507,9 @@ def _kind(kind: str) -> Kind:
     if kind.startswith(("DATE", "TIME", "INTERVAL")):
         return "date"
     plain = kind.partition("(")[0]  # without the values of an ENUM
-    number = "INT" in plain or plain in ("DECIMAL", "DOUBLE", "FLOAT", "BOOLEAN")
-    return "number" if number else "text"
+    if "INT" in plain or plain in ("DECIMAL", "DOUBLE", "FLOAT", "BOOLEAN"):
+        return "number"
+    return "text"
 
 
 def _identity(path: Path) -> tuple[int, int, int]:

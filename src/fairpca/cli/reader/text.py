@@ -42,7 +42,8 @@ _DATE = r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?"
 
 def define_text(table: Table) -> None:
     """Define a table by text files or sheets, whose columns are judged by their first rows."""
-    reading, folder = table.reading, table.folder
+    reading = table.reading
+    folder = table.folder
     if table.files[0].format == "excel":
         table.files = [files.sheet_as_text(file, reading.sheet, folder) for file in table.files]
         reading = table.reading = replace(reading, encoding=None, decimal=".")
@@ -58,7 +59,7 @@ def define_text(table: Table) -> None:
             raise TableError("columns", fact, advice)
     table.from_sql = (
         f"read_csv({table.paths_in_sql()}, auto_detect=false, delim={quoted(delimiter)}, "
-        f"header={str(reading.header).lower()}, quote='\"', escape='\"', comment='', skip=0, "
+        f"header={reading.header}, quote='\"', escape='\"', comment='', skip=0, "
         "strict_mode=true"
     )
     table.text_columns = [f"c{j}" for j in range(len(names))]
@@ -82,6 +83,11 @@ def _head_of(table: Table) -> dict[str, dict[str, Any]]:
     plain = f"regexp_full_match(text, {forms['points']})"
     plain_comma = f"regexp_full_match(text, {forms['commas']})"
     columns = {column.raw: column.name for column in table.columns.values()}
+    texts = f"""
+        SELECT name, raw, fairpca_known(raw) AS text FROM (UNPIVOT (
+            SELECT {", ".join(columns)} FROM {table.source()} LIMIT {head_rows(len(columns))}
+        ) ON COLUMNS(*) INTO NAME name VALUE raw)
+    """
     found = table.rows(
         rf"""
         SELECT
@@ -102,12 +108,7 @@ def _head_of(table: Table) -> dict[str, dict[str, Any]]:
             list(DISTINCT regexp_extract(text, {forms["signs"]})) FILTER (WHERE text IS NOT NULL)
                 AS signs
         FROM (
-            SELECT *, regexp_replace(text, {forms["signs"]}, '', 'g') AS bare FROM (
-                SELECT name, raw, fairpca_known(raw) AS text FROM (UNPIVOT (
-                    SELECT {", ".join(columns)} FROM {table.source()}
-                    LIMIT {head_rows(len(columns))}
-                ) ON COLUMNS(*) INTO NAME name VALUE raw)
-            )
+            SELECT *, regexp_replace(text, {forms["signs"]}, '', 'g') AS bare FROM ({texts})
         ) GROUP BY name
         """,
         as_dicts=True,
@@ -146,9 +147,13 @@ def _told_decimal(where: str, head: Mapping[str, dict[str, Any]]) -> str:
 
 def _judged(table: Table, column: Column, found: Mapping[str, Any]) -> Column:
     """Tell from the first rows whether a column of text holds numbers."""
-    share, fraction, thousands = "points", "point", "comma"
+    share = "points"
+    fraction = "point"
+    thousands = "comma"
     if table.decimal == ",":
-        share, fraction, thousands = "commas", "comma", "point"
+        share = "commas"
+        fraction = "comma"
+        thousands = "point"
     padded = bool(found["padded"]) and not found["point"] and not found["comma"]
     column = replace(column, number=table.parsed(column.raw), padded=padded)
     if found["dates"]:
@@ -163,12 +168,18 @@ def _judged(table: Table, column: Column, found: Mapping[str, Any]) -> Column:
         return _as_amount(table, column, found, has_fraction=bool(found[fraction]))
     if found[share] < 1:
         mixed = found[share] >= _MOSTLY
-        typed = column.number if mixed else column.label
+        typed = column.label
+        if mixed:
+            typed = column.number
         return replace(column, kind="text", typed=typed, odd=True, mixed=mixed)
     told = table.reading.decimal or len(table.missing) > len(table.codes)
     plain = not (told or found[thousands] or found["marks"])
-    number = f"CAST({table.with_points(column.raw)} AS DOUBLE)" if plain else column.number
-    typed = number if found[fraction] else ""
+    number = column.number
+    if plain:
+        number = f"CAST({table.with_points(column.raw)} AS DOUBLE)"
+    typed = ""
+    if found[fraction]:
+        typed = number
     return replace(column, kind="number", number=number, typed=typed, plain=plain)
 
 
