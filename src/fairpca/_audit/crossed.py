@@ -66,7 +66,9 @@ def crossed(folds: Folds, refit: Refit, refit_share: float, progress: Progress) 
     """
     found: list[Array] = []
     odds = []
-    n_rows = len(folds.codes) if isinstance(folds, People) else 0
+    n_rows = 0
+    if isinstance(folds, People):
+        n_rows = len(folds.codes)
     squares = np.full((3, n_rows), np.nan)
     of_complete = np.full((3, n_rows), np.nan)
     part_of_rows = np.zeros(n_rows, np.intp)

@@ -50,7 +50,9 @@ def robust_figures(
 
 
 def _gap(own: float, rest: float) -> float:
-    return float(own / rest - 1) if rest > 0 else nan
+    if rest <= 0:
+        return nan
+    return float(own / rest - 1)
 
 
 def median_of(errors: Array, weights: Array) -> float:
@@ -93,26 +95,28 @@ def deciding_columns(setup: Setup, rows: Codes, errors: Array) -> list[DecidingC
     candidates = alone | hanging
     found = []
     fewest = np.full(len(held.X), len(held.X))  # the fewest rows by which a column decides
-    for j, at in sorted(candidates.items(), key=lambda own: (len(own[1]), own[0])):
+    for j, at in sorted(candidates.items(), key=lambda item: (len(item[1]), item[0])):
         hangs = j in hanging
         # A value that decides by itself must not accuse other columns that share its row.
         own_errors = held.errors[at] * (fewest[at] >= len(at))
         part = np.bincount(held.codes[at], own_errors, minlength=len(held.totals)).astype(float)
         group = _decided_group(held, at, part, thresholds.decides)
+        label = None
         share = 0.0
         if group is not None:
-            fewest[at] = np.minimum(fewest[at], len(at) if hangs else len(held.X))
+            label = people.labels[group]
             share = float(part[group] / held.totals[group])
-        found.append(
-            DecidingColumn(
-                name=people.feature_names[j],
-                n_rows=len(at) // people.n_copies,
-                decides=hangs and group is not None,
-                group=None if group is None else people.labels[group],
-                share_of_error=share,
-                **_values(held.X[:, j], at, hangs),
-            )
+            if hangs:
+                fewest[at] = np.minimum(fewest[at], len(at))
+        own = DecidingColumn(
+            name=people.feature_names[j],
+            n_rows=len(at) // people.n_copies,
+            decides=hangs and group is not None,
+            group=label,
+            share_of_error=share,
+            **_values(held.X[:, j], at, hangs),
         )
+        found.append(own)
     return sorted(found, key=lambda column: not column.decides)
 
 
@@ -156,7 +160,9 @@ def _decided_group(held: _Held, at: Codes, part: Array, decides: float) -> int |
     if not len(deciding):
         return None
     first = int(deciding[0])
-    return int(held.judged[first]) if first < len(held.judged) else int(part.argmax())
+    if first < len(held.judged):
+        return int(held.judged[first])
+    return int(part.argmax())
 
 
 def _values(x: Array, at: Codes, hangs: bool) -> dict[str, Any]:
@@ -165,10 +171,16 @@ def _values(x: Array, at: Codes, hangs: bool) -> dict[str, Any]:
     others = np.delete(x, at)
     middle = np.median(x)
     side = np.sign(values[[0, -1]] - middle).sum() / 2  # 0 if these rows lie on both sides
-    next_value = others[(side * others if side else np.abs(others - middle)).argmax()]
+    far = side * others
+    if side == 0:
+        far = np.abs(others - middle)
+    next_value = others[far.argmax()]
     squares = (x - x.mean()) ** 2
+    value = None
+    if hangs and len(values) == 1:
+        value = float(values[0])
     return {
-        "value": float(values[0]) if hangs and len(values) == 1 else None,
+        "value": value,
         "next_value": float(next_value),
         "share_of_variance": float(squares[at].sum() / squares.sum()),
         "near_constant": bool(np.ptp(others) == 0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import nan
 from typing import Any
 
@@ -55,33 +56,34 @@ def group_results(crossed: Crossed, setup: Setup) -> list[GroupResult]:
     changes = _changes(crossed, setup)
     changes[~setup.judged, 1:] = nan
     changes[moments.counts == 1] = nan
-    detectable = _detectable_gaps(crossed, setup)
-    bounds = _bounds(crossed, setup)
+    detectable = _detectable_gaps(crossed, setup).tolist()
+    bounds = _bounds(crossed, setup).tolist()
     p_worse = p_values(setup, crossed)
     better_off = _better_off(crossed, setup)
     found = []
-    missing = moments.share_missing
+    missing = moments.share_missing.tolist()
     sizes = moments.n_units.tolist()
     for g, (label, n) in enumerate(zip(labels, moments.counts.tolist(), strict=True)):
-        judged = bool(setup.judged[g])
-        found.append(
-            GroupResult(
-                label=label,
-                name=record.group_name(label, setup.folds.group_columns),
-                n=n,
-                n_units=sizes[g],
-                judged=judged,
-                compared=label not in setup.set_aside,
-                baseline=baseline[g] if n > 1 else _UNKNOWN,
-                alternative=alternative[g] if n > 1 else _UNKNOWN,
-                change=Interval(*changes[g].tolist()),
-                better_off=better_off[g] if n > 1 else None,
-                detectable_gap=float(detectable[g]) if judged else None,
-                bounds=Interval(*bounds[g].tolist()) if judged else None,
-                p_worse=p_worse.get(g),
-                share_missing=float(missing[g]),
-            )
+        change = Interval(*changes[g].tolist())
+        one = GroupResult(
+            label=label,
+            name=record.group_name(label, setup.folds.group_columns),
+            n=n,
+            n_units=sizes[g],
+            judged=bool(setup.judged[g]),
+            compared=label not in setup.set_aside,
+            baseline=baseline[g],
+            alternative=alternative[g],
+            change=change,
+            better_off=better_off[g],
+            p_worse=p_worse.get(g),
+            share_missing=missing[g],
         )
+        if one.judged:
+            one = replace(one, detectable_gap=detectable[g], bounds=Interval(*bounds[g]))
+        if n == 1:
+            one = replace(one, baseline=_UNKNOWN, alternative=_UNKNOWN, better_off=None)
+        found.append(one)
     return found
 
 
@@ -93,27 +95,29 @@ def _sides(crossed: Crossed, setup: Setup) -> list[list[GroupFigures]]:
     lost = shares.totals.group_errors
     gaps = _above_one(parts, setup.ratios, setup.level, setup.n_gaps)
     share_gaps = _above_one(shares, setup.ratios, setup.level, setup.n_gaps)
-    robust: list[Any] = [None] * len(setup.judged)
+    unknown: list[Any] = [None] * len(setup.judged)
+    robust = {JUDGED: unknown, ALTERNATIVE: unknown}
     alone = crossed.alone
     if setup.people is not None and len(alone.rows):
         codes, weights, (errors_of_units,) = setup.people.by_unit(alone.rows, alone.errors[:1])
-        robust = robust_figures(errors_of_units, codes, weights, setup.others, setup.judged)
+        robust[JUDGED] = robust_figures(errors_of_units, codes, weights, setup.others, setup.judged)
     found: list[list[GroupFigures]] = [[], []]
     for choice in (JUDGED, ALTERNATIVE):
         for g, judged in enumerate(setup.judged.tolist()):
             gap = Interval(*gaps[choice, g].tolist())
             share_gap = Interval(*share_gaps[choice, g].tolist())
-            found[choice].append(
-                GroupFigures(
-                    error=float(errors[choice, g]),
-                    share=float(lost[choice, g]),
-                    gap=gap if judged else None,
-                    share_gap=share_gap if judged else None,
-                    gap_estimate=gap.value,
-                    share_gap_estimate=share_gap.value,
-                    robust=robust[g] if choice == JUDGED else None,
-                )
+            own = GroupFigures(
+                error=float(errors[choice, g]),
+                share=float(lost[choice, g]),
+                gap=gap,
+                share_gap=share_gap,
+                gap_estimate=gap.value,
+                share_gap_estimate=share_gap.value,
+                robust=robust[choice][g],
             )
+            if not judged:
+                own = replace(own, gap=None, share_gap=None)
+            found[choice].append(own)
     return found
 
 
@@ -139,14 +143,12 @@ def gain(crossed: Crossed, setup: Setup) -> record.Gain:
 
 def _paired(crossed: Crossed, setup: Setup) -> HeldOut:
     """Held-out errors of both choices, on the scale of the audit."""
-    paired = crossed.folds.projections([JUDGED, ALTERNATIVE])
-    return paired.relative() if setup.by_share else paired
+    return setup.as_judged(crossed.folds.projections([JUDGED, ALTERNATIVE]))
 
 
 def _detectable_gaps(crossed: Crossed, setup: Setup) -> Array:
     """The gap of each group that these rows would show with the wanted power."""
-    parts = crossed.parts.projections([JUDGED])
-    read = parts.relative() if setup.by_share else parts
+    read = setup.as_judged(crossed.parts.projections([JUDGED]))
     se = read.standard_error(lambda t: np.log(np.maximum(setup.ratios(t)[JUDGED], LEAST)))
     quantile = stdtrit(len(read.errors) - 1, 1 - (1 - setup.level) / (2 * setup.n_gaps))
     with np.errstate(over="ignore"):  # a group of one row: no gap can be shown
@@ -155,8 +157,7 @@ def _detectable_gaps(crossed: Crossed, setup: Setup) -> Array:
 
 def _bounds(crossed: Crossed, setup: Setup) -> Array:
     """The gap of each group, with one-sided ends that hold for this group alone."""
-    parts = crossed.parts.projections([JUDGED])
-    read = parts.relative() if setup.by_share else parts
+    read = setup.as_judged(crossed.parts.projections([JUDGED]))
     return np.asarray(_above_one(read, setup.ratios, max(2 * setup.level - 1, 0.0))[JUDGED])
 
 
@@ -249,7 +250,9 @@ def ranks_of_curve(ranks: Sequence[int] | None, r: int, moments: GroupMoments) -
         if not len(ranks) or any(rank not in range(1, limit + 1) for rank in ranks):
             raise ValueError(f"ranks={list(ranks)}: pass integers from 1 to {limit}.")
         return sorted({int(rank) for rank in ranks})
-    most = _MOST_RANKS if moments.n_features < _MANY_FEATURES else _FEW_RANKS
+    most = _MOST_RANKS
+    if moments.n_features >= _MANY_FEATURES:
+        most = _FEW_RANKS
     highest = min(limit, max(2 * r, most))
     grid = np.arange(1, highest + 1)
     if highest > most:
@@ -259,16 +262,20 @@ def ranks_of_curve(ranks: Sequence[int] | None, r: int, moments: GroupMoments) -
 
 def rank_curve(ranks: list[int], crossed: Crossed, setup: Setup) -> record.RankCurve:
     """Errors of PCA by rank (choices from the third on), and the gap that leads at each."""
-    read = crossed.parts.relative() if setup.by_share else crossed.parts
+    read = setup.as_judged(crossed.parts)
     ends = _above_one(read, lambda t: setup.ratios(t)[2:], setup.level, setup.n_gaps)
     groups: list[Any] = []
     gaps: list[Interval | None] = []
     for of_rank, loses in zip(ends.tolist(), crossed.loses[2:], strict=True):
-        judged = np.flatnonzero(setup.judged).tolist() if loses else []
+        if not (loses and setup.judged.any()):
+            groups.append(None)
+            gaps.append(None)
+            continue
+        judged = np.flatnonzero(setup.judged).tolist()
         found = {setup.folds.labels[g]: Interval(*of_rank[g]) for g in judged}
-        leading = headline(found, setup.origin.reference) if found else None
+        leading = headline(found, setup.origin.reference)
         groups.append(leading)
-        gaps.append(found.get(leading))
+        gaps.append(found[leading])
     errors = crossed.parts.totals.group_errors[2:]
     return record.RankCurve(np.array(ranks), errors, tuple(groups), tuple(gaps))
 
@@ -284,7 +291,9 @@ def frontier(
     moments = setup.folds.moments
     n_folds = moments.n_folds
     two = len(moments.groups) == 2
-    points = _POINTS_OF_TWO if two else _POINTS_OF_MORE
+    points = _POINTS_OF_MORE
+    if two:
+        points = _POINTS_OF_TWO
     if moments.n_features >= _MANY_FEATURES:
         points = min(points, _FEW_POINTS)
     how: dict[str, Any] = {
@@ -296,11 +305,11 @@ def frontier(
     }
     large = fair.min_group_size >= n_folds or moments.n_units.min() >= n_folds
     with quietly():
-        if not two:
+        if not (two and large):
             path = tradeoff_path(moments, **how)
             if not (has_gap and large and path.efficient[1:].any()):
                 return path
-        return tradeoff_path(moments, cv=n_folds if large else None, **how)
+        return tradeoff_path(moments, cv=n_folds, **how)
 
 
 def fit_figures(both: Sequence[LinearMap], fair: Any, moments: GroupMoments) -> record.Fit:
@@ -308,15 +317,19 @@ def fit_figures(both: Sequence[LinearMap], fair: Any, moments: GroupMoments) -> 
     usual, own = both
     usual_columns = column_errors(usual, moments)
     own_columns = column_errors(own, moments)
-    certified = isinstance(fair, FairPCA) and fair.solver == "exact"
+    certified = False
+    budgets: list[record.Budget] = []
     if isinstance(fair, FairColumns):
         certified = fair.duality_gap_ == 0
+    if isinstance(fair, FairPCA):
+        certified = fair.solver == "exact"
+        budgets = _budgets(fair)
     return record.Fit(
         status=str(fair.status_),
         alpha=float(getattr(fair, "alpha_", nan)),
         duality_gap=float(fair.duality_gap_),
         certified=certified,
-        budgets=_budgets(fair) if isinstance(fair, FairPCA) else [],
+        budgets=budgets,
         pca_loadings=usual.directions,
         fair_loadings=own.directions,
         pca_errors=usual_columns.sum(axis=1),
@@ -355,7 +368,9 @@ def _budgets(fair: FairPCA) -> list[record.Budget]:
 
 
 def _increase(old: float, new: float) -> float:
-    return new / old - 1 if old > 0 else 0.0
+    if old <= 0:
+        return 0.0
+    return new / old - 1
 
 
 def column_errors(own: LinearMap, moments: GroupMoments) -> Array:

@@ -50,6 +50,7 @@ from fairpca._linear_map import LinearMap, fitted_map, flattened
 from fairpca._moments.group_moments import GroupMoments, Missing
 from fairpca._progress import Progress, silent
 from fairpca._typing import Array
+from fairpca.metrics import Outcomes
 from fairpca.metrics.reconstruction import refuse_data
 
 # Refitting adds this share to the sampling variance of a gap. With it, 95 % intervals cover the
@@ -191,7 +192,13 @@ def audit(
     fair: Any = fit_quietly(model, moments)
     both = both_of(fair, moments)
     rank = n_kept(fair)
-    columns = isinstance(fair, FairColumns)
+    if isinstance(fair, FairColumns):
+        usual_errors = fair.baseline_group_errors_
+        ranks = [rank]
+    else:
+        usual_errors = fair.pca_group_errors_
+    weighted = bool((moments.weights != moments.counts).any())
+    shared = {k: v for k in _SHARED if (v := getattr(fair, k)) != getattr(FairPCA, k)}
     setup = Setup(
         folds,
         fair.relative_errors,
@@ -200,45 +207,50 @@ def audit(
         alternative=" ".join(repr(model).split()),
         n_components=rank,
         standardized=fair.standardize,
-        weighted=sample_weight is not None or bool((moments.weights != moments.counts).any()),
+        weighted=sample_weight is not None or weighted,
         n_folds=len(moments.fold_sizes()),
         reference=reference,
         thresholds=thresholds,
         random_state=random_state,
         described_by=described_by,
-        shared={k: v for k in _SHARED if (v := getattr(fair, k)) != getattr(FairPCA, k)},
+        shared=shared,
     )
-    usual_errors = fair.baseline_group_errors_ if columns else fair.pca_group_errors_
     is_pca = np.allclose(fair.group_errors_, usual_errors, rtol=1e-9, atol=0)
-    curve = figures.ranks_of_curve([rank] if columns else ranks, rank, moments)
+    curve = figures.ranks_of_curve(ranks, rank, moments)
     refits = Refits(model, fair, moments, curve, is_pca)
     errors = crossed(folds, refits.without, _REFIT, progress)
     progress("looking at the scores")
     smaller = for_part_of_rows(model, fair, int(setup.judged.sum()))
-    whole = smaller if before is None else Pipeline([*before.steps, ("projection", smaller)])
-    rows = None
-    if isinstance(folds, People):
-        rows = folds.filled(np.arange(len(folds.codes))) if before is None else folds.X
     progress("reading the figures otherwise")
-    usual = None if columns else refits.usual
+    usual = None
+    if not isinstance(fair, FairColumns):
+        usual = refits.usual
     gain = figures.gain(errors, setup)
     again = helped_in_other_folds(model, fair, folds)
     results = figures.results(
         setup, errors, usual, both[0], is_pca=is_pca, gain=gain, helped_again=again
     )
     progress("following the trade-off")
-    has_gap = bool(results["verdict"].worse)
+    kept = None
+    path = None
+    by_class = None
+    if isinstance(fair, FairColumns):
+        kept = _kept_columns(fair, folds.feature_names)
+    else:
+        has_gap = bool(results["verdict"].worse)
+        path = figures.frontier(fair, setup, n_points, has_gap, progress)
+        by_class = _outcomes(setup, smaller, before)
     return Audit(
         **results,
         leakage=leakage(setup, both, probes, smaller),
         gain=gain,
         selected=selected(setup),
-        outcomes=None if columns else outcomes(setup, whole, rows),
+        outcomes=by_class,
         fit=figures.fit_figures(both, fair, moments),
         ranks=figures.rank_curve(curve, errors, setup),
-        path=None if columns else figures.frontier(fair, setup, n_points, has_gap, progress),
+        path=path,
         rows=sampled_scores(setup, both),
-        kept=_kept_columns(fair, folds.feature_names) if columns else None,
+        kept=kept,
     )
 
 
@@ -334,14 +346,16 @@ def audit_model(
         if names is not None and len(names) == judged.moments.n_features:  # the step's win
             judged.feature_names = [str(name) for name in names]
     steps = flattened(model)
+    by_share = any(getattr(step, "relative_errors", False) is True for step in steps)
+    standardized = any(getattr(s, "standardize", isinstance(s, StandardScaler)) for s in steps)
     setup = Setup(
         judged,
-        any(getattr(step, "relative_errors", False) is True for step in steps),
+        by_share,
         (),
         judged=found.text,
         alternative=f"PCA(n_components={rank})",
         n_components=rank,
-        standardized=any(getattr(s, "standardize", isinstance(s, StandardScaler)) for s in steps),
+        standardized=standardized,
         weighted=sample_weight is not None,
         n_folds=0,
         reference=reference,
@@ -392,6 +406,16 @@ def audit_model(
     )
 
 
+def _outcomes(setup: Setup, model: Any, before: Pipeline | None) -> list[Outcomes] | None:
+    """Rates of classifiers on the scores of a model that follows the steps before it."""
+    people = setup.people
+    if people is None:
+        return None
+    if before is None:
+        return outcomes(setup, model, people.filled(np.arange(len(people.codes))))
+    return outcomes(setup, Pipeline([*before.steps, ("projection", model)]), people.X)
+
+
 def _judged_as_text(estimator: Any, step: Any, fair: Any) -> str:
     """What is judged, as code or in words."""
     if isinstance(fair, FairColumns):
@@ -419,7 +443,8 @@ def _folds(
         seed: Any = random_state
         if isinstance(step, FairPCACV):
             cv = step.cv
-            seed = random_state if step.random_state is None else step.random_state
+            if step.random_state is not None:
+                seed = step.random_state
         if isinstance(cv, Integral):
             cv = fold_rule(cv, seed)
         if in_memory(opened.X):
@@ -431,7 +456,9 @@ def _folds(
             )
         if not isinstance(cv, FoldRule):
             raise needs_all_rows(cv)
-        return folds_of_stream(opened if needs_y else opened._replace(y=None), cv)
+        if not needs_y:
+            opened = opened._replace(y=None)
+        return folds_of_stream(opened, cv)
     if any(own is not None for own in opened[1:5]):
         raise ValueError(
             "moments hold their groups and weights and no rows; pass audit(estimator, moments) "
@@ -444,7 +471,9 @@ def _folds(
             "an audit judges by rows that were left out, but these moments have no folds; make "
             "them with folds=10, for example GroupMoments.from_data(X, groups, folds=10)."
         )
-    return Folds(X if opened.crossing else X.by_attribute(), X.feature_names)
+    if not opened.crossing:
+        X = X.by_attribute()
+    return Folds(X, X.feature_names)
 
 
 def _varies_as_in_fit(model: Any, own: LinearMap, held_out: HeldOut) -> bool:

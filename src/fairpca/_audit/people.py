@@ -28,7 +28,7 @@ from fairpca._linear_map import FittedMap, flattened
 from fairpca._moments.expected_values import completed_rows
 from fairpca._moments.group_differences import positive_class
 from fairpca._moments.group_moments import NEVER, GroupMoments, moments_of_rows
-from fairpca._sklearn import safe_indexing
+from fairpca._sklearn import num_samples, safe_indexing
 from fairpca._typing import Array, Codes, Labels, Mask
 from fairpca.exceptions import warn
 
@@ -36,6 +36,13 @@ _OTHER_SALTS = (1_000_003, 2_000_003)  # for other folds of the same rows
 _FEWEST_COMPLETE = 10  # complete rows of each group that single rows are looked at for
 _FEW_ANSWERS = 50  # A column of more different values is not a scale of answers.
 _LOOKED_AT = 20_000  # rows that tell this
+
+
+def entries_of(values: Any, rows: Any) -> Any:
+    """The entries of some rows, of an array that may be None."""
+    if values is None:
+        return None
+    return values[rows]
 
 
 class Pair(NamedTuple):
@@ -104,16 +111,17 @@ class Kept:
         present = np.unique(self.groups)
         coded = labels.Groups(self.codes, present, self.margins)
         (codes, known, _), m = coded.side_by_side()
+        rows = np.tile(np.arange(len(self.codes)), m)
         return replace(
             self,
-            X=safe_indexing(self.X, np.tile(np.arange(len(self.codes)), m)),
-            positions=np.tile(self.positions, m),
+            X=safe_indexing(self.X, rows),
+            positions=self.positions[rows],
             groups=known[codes],
             codes=codes,
             n_groups=len(known),
-            weights=np.tile(self.weights, m),
-            units=None if self.units is None else np.tile(self.units, m),
-            classes=None if self.classes is None else np.tile(self.classes, m),
+            weights=self.weights[rows],
+            units=entries_of(self.units, rows),
+            classes=entries_of(self.classes, rows),
         )
 
 
@@ -143,9 +151,11 @@ class People(Folds):
         self.units = kept.units
         self.classes = kept.classes
         self.pos_label = kept.pos_label
-        self._target = kept.classes if with_y else None
+        self._target = None
+        if with_y:
+            self._target = kept.classes
         self._may_miss = kept.may_miss
-        self._rule = cv if isinstance(cv, FoldRule) else None
+        self._rule = cv
         self.fold_of_rows = folds
         numbers = np.unique(folds).tolist()
         self.rows_of_folds = [np.flatnonzero(folds == f) for f in numbers if f != NEVER]
@@ -174,7 +184,7 @@ class People(Folds):
         self, values: Any, folds: Any, rows: Any = slice(None), *, may_miss: bool = False
     ) -> GroupMoments:
         """Moments by fold of all or some rows; ``values`` holds all rows after the first steps."""
-        target = None if self._target is None else self._target[rows]
+        target = entries_of(self._target, rows)
         units = self.units_of(rows)
         values = as_rows(safe_indexing(values, rows))
         given = Input(values, self.groups[rows], self.weights[rows], target, units)
@@ -201,15 +211,16 @@ class People(Folds):
     @cached_property
     def dealt_again(self) -> list[Folds]:
         """The moments of the same rows in other folds; none where the folds are given."""
-        if self._rule is None or self._own_spaces or self.n_copies > 1:
+        rule = self._rule
+        if not isinstance(rule, FoldRule) or self._own_spaces or self.n_copies > 1:
             return []
         found = []
         for salt in _OTHER_SALTS:
-            rule = FoldRule(self._rule.n_folds, self._rule.salt + salt)
+            other = FoldRule(rule.n_folds, rule.salt + salt)
             if self.units is not None:
-                folds = rule.folds_of_units(self.units)
+                folds = other.folds_of_units(self.units)
             else:
-                folds = rule.folds_of(self.codes, np.zeros(len(self.labels), np.intp))
+                folds = other.folds_of(self.codes, np.zeros(len(self.labels), np.intp))
             found.append(Folds(self.moments_of(self.values, folds), None))
         return found
 
@@ -221,11 +232,15 @@ class People(Folds):
             missing = np.isnan(np.asarray(self.X, np.float64))
         except (TypeError, ValueError):  # columns of text
             return None
-        return missing if missing.shape == self.values.shape and missing.any() else None
+        if missing.shape != self.values.shape or not missing.any():
+            return None
+        return missing
 
     def units_of(self, rows: Any) -> NumberedUnits | None:
         """Whose rows these are; None if every row is a unit by itself."""
-        return None if self.units is None else NumberedUnits(self.units[rows])
+        if self.units is None:
+            return None
+        return NumberedUnits(self.units[rows])
 
     def by_unit(self, rows: Codes, figures: Array) -> tuple[Codes, Array, Array]:
         """Groups, weights and mean figures, (m, n), of the units that these rows belong to.
@@ -253,9 +268,11 @@ class People(Folds):
 
     def _entering(self, before: Pipeline, fitted_to: Codes) -> tuple[Any, list[str] | None]:
         """All rows after the first steps, which are fitted to some rows, and the column names."""
-        target = None if self._target is None else self._target[fitted_to]
+        target = entries_of(self._target, fitted_to)
         takes = any(has_fit_parameter(step, "sensitive_features") for step in flattened(before))
-        groups = {"sensitive_features": self.groups[fitted_to]} if takes else {}
+        groups = {}
+        if takes:
+            groups["sensitive_features"] = self.groups[fitted_to]
         with config_context(enable_metadata_routing=takes):  # so that the step gets the groups
             fitted = clone(before).fit(safe_indexing(self.X, fitted_to), target, **groups)
         try:
@@ -329,7 +346,10 @@ def _column_names(groups: Any) -> list[str]:
     if isinstance(groups, tuple):  # of a stream
         return list(groups)
     name = getattr(groups, "name", None)
-    return [str(column) for column in getattr(groups, "columns", [] if name is None else [name])]
+    named = [name]
+    if name is None:
+        named = []
+    return [str(column) for column in getattr(groups, "columns", named)]
 
 
 def _kept(given: Input, pos_label: Any, raw: bool) -> Kept:
@@ -344,7 +364,7 @@ def _kept(given: Input, pos_label: Any, raw: bool) -> Kept:
         table = as_rows(X)
         names = table.feature_names
         X = X.tocsr() if hasattr(X, "tocsr") else dense(X)
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    n = num_samples(X)
     coded = labels.encode_groups(groups, n)
     codes, known, margins = coded
     if given.crossing or not margins:
@@ -355,22 +375,29 @@ def _kept(given: Input, pos_label: Any, raw: bool) -> Kept:
     if table is not None and table.feature_names is not None:
         labels.warn_of_group_columns(table, groups)
     weights = checks.check_sample_weight(given.sample_weight, n)
-    weights = np.ones(n) if weights is None else weights
-    units = None if given.units is None else encode_units(given.units, n)
-    classes = None if given.y is None else _classes(given.y, pos_label, n)
+    if weights is None:
+        weights = np.ones(n)
+    units = given.units
+    if units is not None:
+        units = encode_units(units, n)
+    classes = given.y
+    if classes is not None:
+        classes = _classes(classes, pos_label, n)
     kept = np.flatnonzero(weights)
+    if len(kept) < n:
+        X = safe_indexing(X, kept)
     present, own_codes = np.unique(codes[kept], return_inverse=True)
     checks.check_several_groups(known[present].tolist(), len(kept))
     return Kept(
-        X=X if len(kept) == n else safe_indexing(X, kept),
+        X=X,
         n_left_out=n - len(kept),
         positions=kept,
         groups=known[codes[kept]],
         codes=own_codes,
         n_groups=len(present),
         weights=weights[kept],
-        units=None if units is None else units[kept],
-        classes=None if classes is None else classes[kept],
+        units=entries_of(units, kept),
+        classes=entries_of(classes, kept),
         pos_label=pos_label,
         feature_names=names,
         margins=margins,

@@ -219,7 +219,9 @@ class _Context:
         for folds in self.people.dealt_again:
             sums = [by_moments(folds.moments, pair, [self.usual(pair.fit_to)]) for pair in folds]
             errors, variation, weights = np.sum(sums, axis=0)
-            divisors = variation if self.setup.by_share else weights
+            divisors = weights
+            if self.setup.by_share:
+                divisors = variation
             ratios = self.setup.ratios(Totals(errors[np.newaxis], divisors))[0]
             found.append(np.log(np.maximum(ratios, LEAST)))
         return found
@@ -258,13 +260,17 @@ def _codes_as_missing(context: _Context, label: Any) -> GapReading:
         return whole
     columns = sorted({code.column for code in codes})
     by_column = [[code for code in codes if code.column == column] for column in columns]
-    each = [_of_codes(context, label, own) for own in by_column] if columns[1:] else []
+    if len(columns) == 1:
+        return whole
+    each = [_of_codes(context, label, own) for own in by_column]
     alone = [reading for reading in each if reading.overturns]
     return min(alone, key=_gap_of, default=whole)
 
 
 def _gap_of(reading: GapReading) -> float:
-    return reading.gap.value if reading.gap is not None else np.inf
+    if reading.gap is None:
+        return np.inf
+    return reading.gap.value
 
 
 def _of_codes(context: _Context, label: Any, codes: Sequence[Code]) -> GapReading:

@@ -398,4 +398,6 @@ def plain_json(value: Any) -> Any:
         return None  # JSON has no NaN and no infinity
     if isinstance(value, Enum):
         return value.value
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)

@@ -52,7 +52,9 @@ def taken_apart(estimator: Any) -> tuple[Pipeline | None, Any]:
     if isinstance(estimator, type):
         name = estimator.__name__
         raise TypeError(f"{name} is a class; pass an object, for example {name}(3).")
-    steps = estimator.steps if isinstance(estimator, Pipeline) else [("", estimator)]
+    steps = [("", estimator)]
+    if isinstance(estimator, Pipeline):
+        steps = estimator.steps
     kinds = Judged | PCA | IncrementalPCA
     places = [i for i, (_, step) in enumerate(steps) if isinstance(step, kinds)]
     if not places:
@@ -70,7 +72,10 @@ def taken_apart(estimator: Any) -> tuple[Pipeline | None, Any]:
             "turn; to judge the fitted one as it is, call fairpca.audit_model(model, X, groups).",
             UserWarning,
         )
-    return Pipeline(steps[:at]) if at else None, step
+    before = None
+    if at:
+        before = Pipeline(steps[:at])
+    return before, step
 
 
 def alternative_to(step: Any, folds: Folds) -> Judged:
@@ -80,11 +85,11 @@ def alternative_to(step: Any, folds: Folds) -> Judged:
     if isinstance(step, Judged):
         chosen: Judged = _with_known(step, **how)
         return chosen
-    rank: Any = 0.7 if step is None else step.n_components
-    if step is not None and isinstance(folds, People) and not isinstance(rank, Integral):
+    rank: Any = getattr(step, "n_components", 0.7)
+    if step is not None and not isinstance(rank, Integral):
+        if not isinstance(folds, People):
+            raise ValueError("moments need PCA with a number of components, for example PCA(3).")
         rank = int(clone(step).fit(dense(folds.values)).n_components_)
-    elif step is not None and not isinstance(rank, Integral):
-        raise ValueError("moments need PCA with a number of components, for example PCA(3).")
     return for_sizes(FairPCACV(rank, standardize=step is None, **how), folds.moments.n_units)
 
 
@@ -126,7 +131,9 @@ def helped_in_other_folds(estimator: Judged, fair: Any, folds: Folds) -> list[bo
 
 def n_kept(fair: Any) -> int:
     """How many components or columns a fitted estimator keeps."""
-    return len(fair.columns_) if isinstance(fair, FairColumns) else len(fair.components_)
+    if isinstance(fair, FairColumns):
+        return len(fair.columns_)
+    return len(fair.components_)
 
 
 def both_of(fair: Any, moments: GroupMoments) -> tuple[LinearMap, LinearMap]:

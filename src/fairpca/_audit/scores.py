@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import FunctionTransformer
 
 from fairpca._audit.any_model import Rebuilt, RebuiltSums
-from fairpca._audit.people import People
+from fairpca._audit.people import People, entries_of
 from fairpca._audit.record import Leakage, SampledRows
 from fairpca._audit.refits import FEWEST_FOLDS, both_of, fit_quietly
 from fairpca._audit.setup import Setup
@@ -102,7 +102,7 @@ def selected(setup: Setup) -> Selection | None:
     judged, codes = np.unique(people.codes[rows], return_inverse=True)
     label = positive_class(np.unique(people.classes).tolist(), people.pos_label)
     labels = np.asarray(people.labels, object)[judged]
-    units = None if people.units is None else people.units[rows]
+    units = entries_of(people.units, rows)
     return selection(people.classes[rows] == label, codes, labels, setup.level, label, units)
 
 
@@ -120,17 +120,19 @@ def outcomes(setup: Setup, model: Any, X: Any) -> list[Outcomes] | None:
     y = people.classes[rows]
     positive = y == positive_class(np.unique(y).tolist(), people.pos_label)
     cells = 2 * people.codes[rows] + positive
-    fewest = fewest_units(cells, None if people.units is None else people.units[rows])
+    fewest = fewest_units(cells, entries_of(people.units, rows))
     if fewest < 2 or len(np.unique(cells)) < 2 * setup.judged.sum():
         return None  # no classifier can be trained and judged by groups of one class
     X = safe_indexing(X, rows)
+    if hasattr(X, "toarray"):
+        X = X.toarray()
     if isinstance(model, np.ndarray):
         scores = model[rows]
         model = FunctionTransformer(lambda _: scores)
     with quietly():
         found = classifier_outcomes(
             model,
-            X.toarray() if hasattr(X, "toarray") else X,
+            X,
             people.groups[rows],
             y,
             pos_label=people.pos_label,

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairpca._audit.people import Folds, People
 from fairpca._audit.record import Provenance
-from fairpca._cv.held_out import Totals
+from fairpca._cv.held_out import HeldOut, Totals
 from fairpca._typing import Array, Mask
 
 _NEVER_BELOW = 10  # units: of fewer, no interval can be trusted
@@ -36,13 +36,19 @@ class Setup:
         self.by_share = by_share
         self.set_aside = set_aside
         self.described_by = described_by
-        self.people = folds if isinstance(folds, People) else None
-        sizes = folds.moments.n_units
-        partitions = folds.moments.partitions
+        self.people: People | None = None
+        if isinstance(folds, People):
+            self.people = folds
+        moments = folds.moments
+        sizes = moments.n_units
+        partitions = moments.partitions
+        n_units = None
+        if moments.has_units:
+            n_units = int(sizes[partitions[0]].sum())
         self.origin = Provenance(
-            n_rows=folds.moments.n_rows,
-            n_units=int(sizes[partitions[0]].sum()) if folds.moments.has_units else None,
-            crossing=not folds.moments.attributes,
+            n_rows=moments.n_rows,
+            n_units=n_units,
+            crossing=not moments.attributes,
             n_complete=_n_complete(self.people),
             fitted_here=own["n_folds"] > 0,
             feature_names=folds.feature_names,
@@ -63,7 +69,15 @@ class Setup:
         self.too_small = np.asarray((sizes >= _NEVER_BELOW) & ~enough & others_enough)
         self.n_judged = max(int(self.judged.sum()), 1)
         # Two groups are one comparison, seen from both sides.
-        self.n_gaps = 1 if len(folds.labels) == 2 else self.n_judged
+        self.n_gaps = self.n_judged
+        if len(folds.labels) == 2:
+            self.n_gaps = 1
+
+    def as_judged(self, held_out: HeldOut) -> HeldOut:
+        """Held-out errors on the scale of the audit."""
+        if self.by_share:
+            return held_out.relative()
+        return held_out
 
     def ratios(self, totals: Totals) -> Array:
         """``R_g / R_rest`` or ``R_g / R_reference``, of shape (n_choices, k)."""

@@ -27,12 +27,14 @@ from scipy.sparse import csr_array
 from scipy.special import ndtri
 
 from fairpca._audit.crossed import Crossed
+from fairpca._audit.people import entries_of
 from fairpca._audit.record import Interval, Subgroup
 from fairpca._audit.setup import Setup
 from fairpca._input.checks import refuse_unknown_columns
 from fairpca._input.device import is_dask
 from fairpca._input.stream import is_stream
 from fairpca._moments.group_moments import GroupMoments
+from fairpca._sklearn import num_samples
 from fairpca._typing import Array, Mask
 
 _MOST_VALUES = 12  # numbers with more values than this are cut at their quartiles
@@ -87,7 +89,9 @@ def columns_to_search(subgroups: Any, X: Any) -> nw.DataFrame[Any] | None:
             "subgroups are looked for among rows in memory; pass X as an array or a data frame."
         )
     table = nw.from_native(X, eager_only=True, pass_through=True)
-    names = [subgroups] if isinstance(subgroups, str) else subgroups
+    names = subgroups
+    if isinstance(subgroups, str):
+        names = [subgroups]
     if isinstance(names, list | tuple):
         if not isinstance(table, nw.DataFrame):
             raise TypeError(
@@ -102,7 +106,7 @@ def columns_to_search(subgroups: Any, X: Any) -> nw.DataFrame[Any] | None:
             f"subgroups must be a data frame or names of columns of X, not "
             f"{type(subgroups).__name__}; pass for example people[['sex', 'age']]."
         )
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    n_rows = num_samples(X)
     if len(columns) != n_rows:
         raise ValueError(
             f"subgroups has {len(columns)} rows but X has {n_rows}; pass one row for each of X."
@@ -120,7 +124,7 @@ def worst_subgroup(setup: Setup, crossed: Crossed) -> Subgroup | None:
     return find_worst_subgroup(
         crossed.errors[0],
         columns[people.positions[rows].tolist()],
-        None if people.units is None else people.units[rows],
+        entries_of(people.units, rows),
         people.weights[rows],
         tuple(people.feature_names),
         setup.level,
@@ -154,15 +158,17 @@ def find_worst_subgroup(
     if found is None:
         return None
     chosen = _names(conditions, found.pair)
+    texts = tuple(conditions[c].text for c in found.pair)
+    honest_gap = _honest_gap(errors, units, weights, conditions, level, rng)
     return Subgroup(
-        conditions=tuple(conditions[c].text for c in found.pair),
+        conditions=texts,
         columns=chosen,
         n=found.n,
         share=found.n / everybody.n,
         error=found.mean * everybody.scale,
         gap=found.mean / found.rest - 1.0,
         p=found.p,
-        honest_gap=_honest_gap(errors, units, weights, conditions, level, rng),
+        honest_gap=honest_gap,
         n_searched=found.n_searched,
         by_feature=bool(set(chosen) & set(features)),
     )
@@ -225,7 +231,9 @@ def _largest_of_deals(units: _Units, weights: Array, deals: Array) -> Array:
     first = deals @ weights
     mean = first / total
     rest = ((deals @ units.total)[:, np.newaxis] - first) / (units.total.sum() - total)
-    crossed = first if (squares == weights).all() else deals @ squares
+    crossed = first
+    if (squares != weights).any():
+        crossed = deals @ squares
     variance = (deals**2) @ squares - 2 * mean * crossed + mean**2 * squares.sum(axis=0)
     return np.asarray(((mean - rest) / _positive_root(variance / total**2)).max(axis=1))
 
@@ -292,8 +300,8 @@ def _subgroups(conditions: list[_Condition]) -> Iterator[tuple[list[tuple[int, .
     every: list[tuple[int, ...]] = [*singles, *pairs]
     rows = np.array([condition.rows for condition in conditions])
     for start in range(0, len(every), _AT_A_TIME):
-        some = every[start : start + _AT_A_TIME]
-        yield some, (rows[[s[0] for s in some]] & rows[[s[-1] for s in some]]).T
+        own = every[start : start + _AT_A_TIME]
+        yield own, (rows[[s[0] for s in own]] & rows[[s[-1] for s in own]]).T
 
 
 def _conditions(columns: Any) -> list[_Condition]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from fairpca._cv.held_out import RELIABLE
 
@@ -120,22 +120,11 @@ class Facts:
     one_value_decides: bool
     outside: float
     is_pca: bool
-    remedy: Remedy = Remedy.NOT_TRIED
 
     @property
     def best(self) -> Any:
         """The judged group with the smallest upper end."""
         return min(self.gaps, key=lambda label: self.gaps[label].high)
-
-    @property
-    def gains_reliably(self) -> bool:
-        """Whether the group described worst gains, by the statistic of FairPCACV."""
-        return self.gain is not None and self.gain.t > RELIABLE
-
-    @property
-    def raises_largest(self) -> bool:
-        """Whether the largest error of a group reliably rises."""
-        return self.gain is not None and self.gain.largest.low > 0
 
     @property
     def others_are_worse_off_together(self) -> bool:
@@ -147,45 +136,7 @@ class Facts:
         return ahead < 1  # the gap of the others is not small
 
 
-class Rule(NamedTuple):
-    """A name for what is the case, and when it is."""
-
-    applies: Callable[[Facts], bool]
-    means: Any
-
-
 OTHER_FOLDS = "other folds"  # the name of a reading
-
-#: What the alternative does; the first rule that applies.
-REMEDIES = (
-    Rule(lambda facts: facts.gain is None, Remedy.NOT_TRIED),
-    Rule(lambda facts: facts.is_pca, Remedy.IS_PCA),
-    Rule(lambda facts: not facts.gains_reliably, Remedy.NOT_RELIABLE),
-    Rule(lambda facts: facts.raises_largest, Remedy.RAISES_LARGEST),
-    Rule(lambda facts: True, Remedy.HELPS),
-)
-
-#: What stands in the way of a verdict; the first rule that applies, if any does.
-REASONS = (
-    Rule(
-        lambda facts: facts.nothing_compressed and facts.columns_are_lost, Reason.ONE_COLUMN_DECIDES
-    ),
-    Rule(lambda facts: facts.nothing_compressed, Reason.NOTHING_COMPRESSED),
-    Rule(lambda facts: facts.outside > facts.thresholds.outside, Reason.OTHER_ROWS),
-    Rule(lambda f: f.one_value_decides and not f.depending, Reason.ONE_VALUE_DECIDES),
-    Rule(lambda facts: not facts.gaps, Reason.TOO_FEW_ROWS),
-    Rule(lambda facts: facts.others_are_worse_off_together, Reason.OTHERS_TOGETHER),
-)
-
-#: The case where nothing stands in the way; the first rule that applies.
-CASES = (
-    Rule(lambda facts: bool(facts.depending) and not facts.worse, Case.DEPENDS),
-    Rule(lambda facts: not facts.worse and facts.remedy is Remedy.HELPS, Case.HELPS_ANYWAY),
-    Rule(lambda facts: not facts.worse, Case.NO_GAP),
-    Rule(lambda facts: facts.gain is None, Case.GAP),
-    Rule(lambda facts: facts.remedy is Remedy.HELPS, Case.REMEDY),
-    Rule(lambda facts: True, Case.NO_REMEDY),
-)
 
 #: Reasons for which errors, and so their changes, mean nothing.
 MEANINGLESS = (
@@ -196,8 +147,49 @@ MEANINGLESS = (
 )
 
 
-def _first(rules: Sequence[Rule], facts: Facts) -> Any:
-    return next((rule.means for rule in rules if rule.applies(facts)), None)
+def _remedy(facts: Facts) -> Remedy:
+    """What the alternative does."""
+    if facts.gain is None:
+        return Remedy.NOT_TRIED
+    if facts.is_pca:
+        return Remedy.IS_PCA
+    if not facts.gain.t > RELIABLE:  # the statistic of FairPCACV
+        return Remedy.NOT_RELIABLE
+    if facts.gain.largest.low > 0:
+        return Remedy.RAISES_LARGEST
+    return Remedy.HELPS
+
+
+def _reason(facts: Facts) -> Reason | None:
+    """What stands in the way of a verdict, if anything does."""
+    if facts.nothing_compressed and facts.columns_are_lost:
+        return Reason.ONE_COLUMN_DECIDES
+    if facts.nothing_compressed:
+        return Reason.NOTHING_COMPRESSED
+    if facts.outside > facts.thresholds.outside:
+        return Reason.OTHER_ROWS
+    if facts.one_value_decides and not facts.depending:
+        return Reason.ONE_VALUE_DECIDES
+    if not facts.gaps:
+        return Reason.TOO_FEW_ROWS
+    if facts.others_are_worse_off_together:
+        return Reason.OTHERS_TOGETHER
+    return None
+
+
+def _case(facts: Facts, remedy: Remedy) -> Case:
+    """The case where nothing stands in the way."""
+    if facts.depending and not facts.worse:
+        return Case.DEPENDS
+    if not facts.worse and remedy is Remedy.HELPS:
+        return Case.HELPS_ANYWAY
+    if not facts.worse:
+        return Case.NO_GAP
+    if facts.gain is None:
+        return Case.GAP
+    if remedy is Remedy.HELPS:
+        return Case.REMEDY
+    return Case.NO_REMEDY
 
 
 def decide(
@@ -227,10 +219,13 @@ def decide(
     # A reading may also show a gap that is hidden, after those that are shown.
     depending = [label for label in {**dict.fromkeys(shown), **gaps} if label in overturned]
     named = {label: gaps[label] for label in worse or depending or gaps}
+    worst = None
+    if gaps:
+        worst = headline(named, reference)
     facts = Facts(
         thresholds=thresholds,
         gaps=gaps,
-        worst=headline(named, reference) if gaps else None,
+        worst=worst,
         worse=worse,
         depending=depending,
         better=[label for label, gap in gaps.items() if gap.direction < 0],
@@ -243,36 +238,43 @@ def decide(
         outside=outside or 0.0,
         is_pca=is_pca,
     )
-    reason = _first(REASONS, facts)
+    reason = _reason(facts)
     if reason is not None:
         return _cannot_judge(reason, facts, by_share, changes)
-    facts = replace(facts, remedy=_first(REMEDIES, facts))
+    remedy = _remedy(facts)
+    is_small = bool(worse) and gaps[worse[0]].value < thresholds.small_gap
     other = _other_reading(gaps_of(groups, not by_share), reference)
-    conclusive = bool(shown) == (other is not None)
+    agree = None
+    if not shown and other is None:
+        agree = True
+    if shown and other is not None:
+        agree = other == worst
     return Verdict(
-        _first(CASES, facts),
-        group=facts.worst,
-        gap=gaps[facts.worst],
+        _case(facts, remedy),
+        group=worst,
+        gap=gaps[worst],
         by_share=by_share,
-        small=bool(worse) and gaps[facts.worse[0]].value < thresholds.small_gap,
-        worse=facts.worse,
-        depending=facts.depending,
+        small=is_small,
+        worse=worse,
+        depending=depending,
         better=facts.better,
-        remedy=facts.remedy,
-        readings_agree=other == (facts.worst if shown else None) if conclusive else None,
+        remedy=remedy,
+        readings_agree=agree,
         other_group=other,
-        close_call=_is_close(facts, readings, helped_again),
+        close_call=_is_close(remedy, worst, readings, helped_again),
         detectable_gap=max(row.detectable_gap or 0.0 for row in groups),
         **changes,
     )
 
 
-def _is_close(facts: Facts, readings: Sequence[GapReading], helped_again: Sequence[bool]) -> bool:
+def _is_close(
+    remedy: Remedy, worst: Any, readings: Sequence[GapReading], helped_again: Sequence[bool]
+) -> bool:
     """Whether other folds would not show the gap of the headline, or judge the remedy otherwise."""
-    helps = facts.remedy is Remedy.HELPS
+    helps = remedy is Remedy.HELPS
     if any(again != helps for again in helped_again):
         return True
-    own = [r.gap for r in readings if r.name == OTHER_FOLDS and r.group == facts.worst and r.gap]
+    own = [r.gap for r in readings if r.name == OTHER_FOLDS and r.group == worst and r.gap]
     return any(gap.low <= 0 for gap in own)
 
 
@@ -321,7 +323,9 @@ def shown_in(gaps: Mapping[Any, Interval]) -> list[Any]:
 def _other_reading(gaps: Mapping[Any, Interval], reference: Any) -> Any:
     """The group that the other reading names as reliably worst off, if there is one."""
     named = headline(gaps, reference)
-    return named if gaps[named].direction > 0 else None
+    if gaps[named].direction > 0:
+        return named
+    return None
 
 
 def headline(gaps: Mapping[Any, Interval], reference: Any) -> Any:
@@ -335,7 +339,9 @@ def gaps_of(
     """The gap of every judged group by one of the readings, also ``after`` the alternative."""
     found = {}
     for row in groups:
-        figures = row.alternative if after else row.baseline
+        figures = row.baseline
+        if after:
+            figures = row.alternative
         gap, _ = figures.read(by_share)
         if gap is not None:
             found[row.label] = gap

@@ -65,12 +65,17 @@ def _warn_of_gap(solution: Solution, measured: Operand, D: float, tol: float) ->
     r = solution.basis.shape[1]
     gap = solution.gap
     k = len(measured.shares)
-    onto = f"onto {r} component{'s' if r > 1 else ''}"
+    onto = f"onto {r} components"
+    if r == 1:
+        onto = "onto 1 component"
     allowed, scale = largest_gap(solution, measured, tol)
     if solution.status is Status.INFEASIBLE:
+        proven = "found"
+        if gap <= allowed:
+            proven = "possible"
         warn(
             f"no projection {onto} has the disparity asked for; this one has the "
-            f"least {'possible' if gap <= allowed else 'found'}, {D:.6g}. Pass more components.",
+            f"least {proven}, {D:.6g}. Pass more components.",
             ParityInfeasibleWarning,
         )
     R = float(measured.shares @ solution.errors)
@@ -120,10 +125,12 @@ def _warn_of_pca(problem: FairProblem, solution: Solution, measured: Operand) ->
     negligible = parity_tolerance(measured.traces, measured.traces)
     if unknown <= max(_GAP_WORTH_A_WARNING * min(budget, apart), negligible):
         return
-    counts = f"max_error_increase={problem.max_error_increase:g} counts from the latter. "
+    counts = ""
+    if isfinite(budget):
+        counts = f"max_error_increase={problem.max_error_increase:g} counts from the latter. "
     warn(
         f"with {measured.n_features} features PCA itself had not converged: its error may be lower "
-        f"by up to {unknown:.3g} than {R:.6g}. {counts if isfinite(budget) else ''}"
+        f"by up to {unknown:.3g} than {R:.6g}. {counts}"
         f"The harmed group, whose error is larger by {apart:.3g}, might be another one under the "
         "best PCA. Pass another n_components, or fewer features.",
         ConvergenceWarning,
@@ -240,10 +247,17 @@ def _warn_of_few_rows(solution: Solution, settled: SettledGroups, measured: Oper
             merged = "'merge' or "
         option = f"small_groups={merged}'ignore'"
         step = f"Pass min_group_size={_FEW_ROWS} with {option} to leave it out."
+    rows = f"{n} rows"
+    if n == 1:
+        rows = f"{n} row"
+    others = "a larger"
+    if nobody_larger:
+        others = "another"
+    label = settled.moments.groups.tolist()[harmed]
     warn(
-        f"{settled.moments.groups.tolist()[harmed]!r} has only {n} row{'s' if n > 1 else ''} and "
+        f"{label!r} has only {rows} and "
         f"steers the projection: its error falls by {_percent(-changes[harmed])}, and that of "
-        f"{'another' if nobody_larger else 'a larger'} group rises by up to {_percent(paid)}. "
+        f"{others} group rises by up to {_percent(paid)}. "
         f"{step}",
         FewRowsWarning,
     )
@@ -308,9 +322,9 @@ def warn_of_data(moments: Moments) -> None:
     largest = int(variances.argmax())
     others = float(np.delete(variances, largest).sum())
     if 0 < others < 8 * KEPT * arithmetic_noise(len(variances)) * float(variances.sum()):
-        names = moments.feature_names
+        names = moments.feature_names or range(len(variances))
         warn(
-            f"feature {names[largest] if names else largest!r} varies so much more (variance "
+            f"feature {names[largest]!r} varies so much more (variance "
             f"{variances[largest]:.3g}) than all others together ({others:.3g}) that these are "
             "lost in the rounding of float64. Pass standardize=True, or leave this one out.",
             RuntimeWarning,

@@ -90,7 +90,9 @@ def encode_few_groups(
     if least is not None:
         refuse_unlike_groups(groups, coded, least, crossing)
     if rows.feature_names is not None:
-        warn_of_group_columns(rows, coded if getattr(groups, "ndim", 0) == 1 else groups)
+        if getattr(groups, "ndim", 0) == 1:
+            groups = coded
+        warn_of_group_columns(rows, groups)
     return coded
 
 
@@ -112,7 +114,9 @@ def warn_of_group_columns(rows: Rows, groups: Any) -> None:
     """Warn that a column of a data frame is the group, or one of the columns that were crossed."""
     names = rows.feature_names or []
     n = rows.n_rows
-    columns = [groups] if isinstance(groups, Groups) else _label_columns(groups)[0]
+    columns = [groups]
+    if not isinstance(groups, Groups):
+        columns = _label_columns(groups)[0]
     what = "one of the sensitive features"
     if len(columns) == 1:
         what = "the group"
@@ -139,7 +143,7 @@ def _encode_column(
     values: Labels | CodedLabels, n_rows: int, name: str = _GROUPS
 ) -> tuple[Codes, Labels]:
     """Codes and sorted labels of a column; by a dictionary, ten times as fast as sorting texts."""
-    length = len(values.codes) if isinstance(values, CodedLabels) else len(values)
+    length = len(getattr(values, "codes", values))
     if length != n_rows:
         lengths = f"{name} has {length} labels but X has {n_rows} rows"
         raise ValueError(f"{lengths}; pass exactly one label per row of X.")
@@ -147,7 +151,9 @@ def _encode_column(
         return _encode_coded(values, name)
     if values.dtype.kind in "biu":
         return _encode_integers(values)
-    items = list(values) if values.dtype.kind in "mM" else values.tolist()  # dates stay dates
+    items = values.tolist()
+    if values.dtype.kind in "mM":
+        items = list(values)  # dates stay dates
     seen = list(dict.fromkeys(items))
     if any(map(is_missing, seen)):
         _refuse_missing_labels(np.fromiter(map(is_missing, items), bool, len(items)), name)
@@ -172,14 +178,19 @@ def _encode_coded(values: CodedLabels, name: str) -> tuple[Codes, Labels]:
 
 def _encode_integers(values: NDArray[Any]) -> tuple[Codes, NDArray[Any]]:
     """Codes and distinct values; by counting, not sorting, if they lie in a small range."""
-    lowest, highest = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    if len(values) == 0:
+        return values.astype(np.intp), values
+    lowest = int(values.min())
+    highest = int(values.max())
     if highest - lowest > max(1024, len(values)) or highest > maxsize:
         labels, codes = np.unique(values, return_inverse=True)
         return codes.astype(np.intp), labels
     offsets = values.astype(np.intp) - lowest
     present = np.bincount(offsets) > 0
     labels = (np.flatnonzero(present) + lowest).astype(values.dtype)
-    return offsets if present.all() else (np.cumsum(present) - 1)[offsets], labels
+    if not present.all():
+        offsets = (np.cumsum(present) - 1)[offsets]
+    return offsets, labels
 
 
 def _label_columns(groups: Any, name: str = _GROUPS) -> tuple[list[Any], list[str] | None]:
@@ -312,10 +323,10 @@ def cell_text(cell: Any, names: Sequence[str] | None) -> str:
     """
     if not isinstance(cell, tuple):
         return str(cell)
-    texts = [
-        str(label) if names is None or isinstance(label, str) else f"{names[j]}={label}"
-        for j, label in enumerate(cell)
-    ]
+    texts = list(map(str, cell))
+    for j, label in enumerate(cell):
+        if names is not None and not isinstance(label, str):
+            texts[j] = f"{names[j]}={label}"
     return " & ".join(re.sub(r"(?<![^ ])(&+)(?![^ ])", r"&\1", text) for text in texts)
 
 
@@ -352,8 +363,9 @@ def classes_in(y: Any) -> set[Any]:
     if is_dask(y) or isinstance(y, CodedLabels):
         return set()
     (column, *more), _ = _label_columns(y, "y")
-    labels = set(() if more else column.tolist())
-    return {label for label in labels if not is_missing(label)}
+    if more:
+        return set()
+    return {label for label in set(column.tolist()) if not is_missing(label)}
 
 
 def refuse_counts(outcomes: Collection[Any], cure: str) -> None:

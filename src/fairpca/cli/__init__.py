@@ -65,7 +65,9 @@ def run_command(argv: Sequence[str], received: Sequence[int] = ()) -> int:
     except click.ClickException as error:
         path = getattr(getattr(error, "ctx", None), "command_path", "fairpca")
         said = error.format_message()
-        print_line(f"{said}{'' if said.endswith(('.', '?')) else '.'} See {path} --help.")
+        if not said.endswith((".", "?")):
+            said += "."
+        print_line(f"{said} See {path} --help.")
         return 2
     except (OSError, ValueError, TypeError, ImportError, MemoryError) as error:
         if received:
@@ -98,8 +100,12 @@ _HINTS = {
 
 
 #: Options for arguments that have another name in Python.
-_RENAMED = {"pos_label": "--target-positive", "n_columns": "--components", "folds": "--cv"}
-_RENAMED |= {"header": "--no-header"}
+_RENAMED = {
+    "pos_label": "--target-positive",
+    "n_columns": "--components",
+    "folds": "--cv",
+    "header": "--no-header",
+}
 _RENAMED |= {name: f"--{name}" for name in ("missing", "query", "sheet")}
 
 
@@ -107,7 +113,9 @@ def _in_words_of_the_shell(error: Any, name: str) -> str:
     """The message of an error in the command ``name``, in terms of the command line."""
     if isinstance(error, OSError):
         text = error.strerror or str(error)
-        return f"{error.filename}: {text}" if error.filename else text
+        if error.filename:
+            return f"{error.filename}: {text}"
+        return text
     if isinstance(error, UnicodeEncodeError):  # a name holds bytes that Python could not decode
         return f"the name {error.object[:80]!a} is not UTF-8 text; rename the file or column."
     facts = getattr(error, "facts", {})
@@ -123,4 +131,6 @@ def _in_words_of_the_shell(error: Any, name: str) -> str:
     names = {own.name: own.opts[0] for own in (*SETTINGS, *CHOICE)} | _RENAMED
     named = [word for name, word in names.items() if f"{name}=" in text]
     named += ["--target"] * (text.startswith("y ") and not named)
-    return f"{text} (here: {', '.join(named)})" if named else text
+    if named:
+        text += f" (here: {', '.join(named)})"
+    return text

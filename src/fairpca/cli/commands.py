@@ -141,8 +141,10 @@ def transform_command(asked: Asked) -> None:
 
         n_rows, n_dropped = work.write_scores_of(asked, show)
     if not asked.quiet and asked.out != "-":
-        left = f", {n_dropped:,} left out for missing values" if n_dropped else ""
-        put(f"{n_rows:,} rows written to {asked.out}{left}")
+        line = f"{n_rows:,} rows written to {asked.out}"
+        if n_dropped:
+            line += f", {n_dropped:,} left out for missing values"
+        put(line)
 
 
 @opt.command(opt.MODEL, opt.JSON)

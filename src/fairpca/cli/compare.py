@@ -47,7 +47,9 @@ def changes(before: Figures, now: Figures) -> Figures:
         if old.get(name) != new.get(name)
     }
     columns = set(old["feature_names"]) ^ set(new["feature_names"])
-    reading = "share_gap" if now["verdict"]["by_share"] else "gap"
+    reading = "gap"
+    if now["verdict"]["by_share"]:
+        reading = "share_gap"
     first = {group["label"]: group["baseline"][reading] for group in before["groups"]}
     last = {group["label"]: group["baseline"][reading] for group in now["groups"]}
     labels = [*last, *(label for label in first if label not in last)]
@@ -72,7 +74,9 @@ def _direction(before: Figures | None, now: Figures | None) -> int:
     grown = log1p(now["value"]) - log1p(before["value"])
     near, far = ("low", "high") if grown > 0 else ("high", "low")
     half = hypot(_apart(now, near), _apart(before, far))
-    return int(copysign(1, grown)) if abs(grown) > half else 0
+    if abs(grown) > half:
+        return int(copysign(1, grown))
+    return 0
 
 
 def _apart(gap: Figures, end: str) -> float:

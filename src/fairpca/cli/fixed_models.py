@@ -70,7 +70,9 @@ def rebuilt_rows(path: str, prepared: Prepared, reading: dict[str, Any]) -> Arra
     n = int(prepared.moments.counts.sum())
     if len(rebuilt) != n:
         dropped = prepared.record.n_dropped
-        left_out = f" after {dropped:,} were left out" if dropped else ""
+        left_out = ""
+        if dropped:
+            left_out = f" after {dropped:,} were left out"
         raise ValueError(
             f"{path} has {len(rebuilt):,} rows, but {prepared.table.name} has {n:,}{left_out}; "
             "every row must be rebuilt, in the same order."

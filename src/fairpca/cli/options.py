@@ -22,8 +22,10 @@ def _rank(text: str) -> int | float:
     """``3`` as a number of components, ``0.7`` as a share."""
     with suppress(ValueError):
         number = float(text)
-        if 0 < number < 1 or (number >= 1 and number.is_integer()):
-            return number if number < 1 else int(number)
+        if 0 < number < 1:
+            return number
+        if number >= 1 and number.is_integer():
+            return int(number)
     raise click.BadParameter(f"{text!r}; pass a number such as 3, or a share such as 0.8.")
 
 
@@ -34,9 +36,10 @@ def _number(least: float, most: float = inf, kind: type[float] = float) -> Calla
         with suppress(ValueError):
             if least <= (number := kind(text)) <= most:
                 return number
-        limit = f"of at least {least}" if most == inf else f"from {least} to {most}"
-        whole = "whole " if kind is int else ""
-        raise click.BadParameter(f"{text!r}; pass a {whole}number {limit}.")
+        limit = f"from {least} to {most}"
+        if most == inf:
+            limit = f"of at least {least}"
+        raise click.BadParameter(f"{text!r}; pass a {'whole ' * (kind is int)}number {limit}.")
 
     return read
 
@@ -50,7 +53,8 @@ def _option(
     """An option that takes a text, one of a list, a number, or nothing (""), for a flag."""
     how: dict[str, Any] = {"help": text, **more}
     if takes == "":
-        how["is_flag"], default = True, bool(default)
+        how["is_flag"] = True
+        default = bool(default)
     elif isinstance(takes, str):
         how["metavar"] = takes
     elif isinstance(takes, list):
@@ -209,8 +213,8 @@ def command(*parameters: click.Parameter) -> Callable[[Callable[[Asked], None]],
 
         text, title, examples = (getdoc(function) or "").partition("For example:")
         epilog = f"\b\n{title}{examples}"  # \b keeps its lines apart
-        own, name = [*parameters], function.__name__.removesuffix("_command")
-        return _Command(name, callback=run, params=own, help=text, epilog=epilog)
+        name = function.__name__.removesuffix("_command")
+        return _Command(name, callback=run, params=[*parameters], help=text, epilog=epilog)
 
     return make
 
@@ -254,6 +258,8 @@ def words(asked: Asked, *options: click.Option) -> list[str]:
         if isinstance(value, bool):
             said.append(option.opts[0] if value else option.secondary_opts[0])
             continue
-        for one in value if isinstance(value, tuple) else [value]:
+        if not isinstance(value, tuple):
+            value = [value]
+        for one in value:
             said += [option.opts[0], str(one)]
     return said

@@ -49,7 +49,8 @@ def outputs(asked: Any, **names: str | None) -> Iterator[dict[str, Path]]:
     """
     from fairpca.cli.reader.read import input_paths
 
-    seen, paths = dict[str, str](), dict[str, Path]()
+    seen = dict[str, str]()
+    paths = dict[str, Path]()
     given = vars(asked)
     models = (given.get(name) for name in ("model", "loadings", "rebuilt", "compare"))
     data = (path for data in given.get("data", ()) for path in input_paths(data))
@@ -90,7 +91,9 @@ def progress(quiet: bool) -> Iterator[Progress]:
     shown = not quiet and sys.stderr is not None and sys.stderr.isatty()
 
     def show(doing: str, fraction: float | None = None) -> None:
-        percent = "" if fraction is None else f" {fraction:.0%}"
+        percent = ""
+        if fraction is not None:
+            percent = f" {fraction:.0%}"
         if shown:  # over what was shown before
             print(f"\r\x1b[K{printable(doing)}{percent}", end="", file=sys.stderr, flush=True)
 

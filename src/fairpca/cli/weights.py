@@ -43,7 +43,9 @@ class Weights(NamedTuple):
         """What the table does not say."""
         said = []
         if self.mean is None:
-            also = " and standardised" if self.scale is None and standardize else ""
+            also = ""
+            if self.scale is None and standardize:
+                also = " and standardised"
             said.append(
                 f"The table of weights has no means: columns are centred{also} by these rows."
             )
@@ -144,11 +146,13 @@ def _refuse_other_units(path: str, read: Weights, X: Array) -> None:
         own_mean = float(X[:, j].mean())
         own_scale = float(X[:, j].std())
         mean = float(read.mean[j])  # type: ignore[index]
-        times = own_mean / mean if mean else np.inf
+        times = np.inf
+        if mean:
+            times = own_mean / mean
         apart = abs(own_mean - mean) > _FAR * own_scale
         if read.scale is not None:
             spread = own_scale / float(read.scale[j])
-            apart = 0.5 < times / spread < 2 if spread > 0 else False
+            apart = spread > 0 and 0.5 < times / spread < 2
             times = spread
         if apart and 0 < times < np.inf and not 1 / _OTHER_UNITS < times < _OTHER_UNITS:
             raise ValueError(

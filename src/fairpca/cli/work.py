@@ -48,7 +48,9 @@ from fairpca.report.text import percent
 SCHEMA_VERSION = 2  # version of audit.schema.json, the format of --json
 EXIT_CODES = {Answer.PASSES: 0, Answer.EXCEEDED: 1, Answer.CANNOT_JUDGE: 3, Answer.UNPROVEN: 4}
 
-_MOST_COLUMNS, _FEW_SUBSETS = 100, 5000  # so the page's section on columns takes seconds
+# So the page's section on columns takes seconds.
+_MOST_COLUMNS = 100
+_FEW_SUBSETS = 5000
 
 #: Why columns have no role: words for some codes of the reader of tables.
 _NOT_USED = {
@@ -65,8 +67,8 @@ _NOT_USED = {
 
 def estimator_of(asked: Asked, moments: GroupMoments) -> FairProjection:
     """The estimator that ``fit`` saves and ``report`` judges, for rows with these moments."""
-    r, shared = asked.components, opt.values(asked, opt.MEASURE)
-    shared |= _how(asked, moments)
+    r = asked.components
+    shared = opt.values(asked, opt.MEASURE) | _how(asked, moments)
     given = {name: v for name, v in opt.values(asked, opt.CHOICE).items() if v is not None}
     criterion = given.pop("criterion", None)
     if criterion is not None and given:
@@ -91,7 +93,8 @@ def fit(asked: Asked, path: Path, show: Progress) -> tuple[Any, Roles, list[str]
         save(model, prepared.roles, path)
         quick = {"ranks": [model.n_components_], "n_points": 2, "progress": show}
         found = _audit_of(asked, prepared, **quick)
-    said, cautions = sentences.say(found), [str(warning.message) for warning in caught]
+    said = sentences.say(found)
+    cautions = [str(warning.message) for warning in caught]
     if found.verdict.remedy is not Remedy.HELPS or found.verdict.depending:  # it is not advised
         cautions.append(f"{said.headline} {said.to_do}")
     lines = [f"! {text}" for text in (*cautions, *said.notices)]
@@ -108,11 +111,15 @@ def judge(
     """
     if any(getattr(asked, name) for name in KINDS):
         return *_judge_model(asked, show), None
-    measure, columns = opt.values(asked, opt.MEASURE), None
-    estimator = FairColumns(asked.components, **measure) if keep_columns else None
+    measure = opt.values(asked, opt.MEASURE)
+    columns = None
+    estimator = None
+    if keep_columns:
+        estimator = FairColumns(asked.components, **measure)
     with prepared_table(asked, show) as (prepared, named):
         found = _audit_of(asked, prepared, estimator, progress=show, **_scores(asked, prepared))
-        r, d = found.n_components, len(found.provenance.feature_names)
+        r = found.n_components
+        d = len(found.provenance.feature_names)
         few = r < d <= _MOST_COLUMNS and all(g.n > 1 for g in found.groups)
         if both and few and not asked.margins:
             kept = FairColumns(r, max_subsets=_FEW_SUBSETS, **measure)
@@ -158,7 +165,9 @@ def _judge_model(asked: Asked, show: Progress) -> tuple[ModelAudit, Origin]:
 
 def _audit_of(asked: Asked, prepared: Prepared, fair: Any = None, **options: Any) -> Audit:
     """The audit of PCA and ``fair``, by default the estimator that the options ask for."""
-    X = prepared.moments if prepared.streamed else prepared.data
+    X = prepared.data
+    if prepared.streamed:
+        X = prepared.moments
     fair = fair or estimator_of(asked, prepared.moments)
     options |= _rules(asked, prepared)
     found: Audit = _with_table(audit(fair, X, prepared.groups, **options), prepared)
@@ -167,7 +176,8 @@ def _audit_of(asked: Asked, prepared: Prepared, fair: Any = None, **options: Any
 
 def _with_table(found: AnyAudit, prepared: Prepared) -> Any:
     """The audit with the columns of its groups, and with what the reader left out."""
-    columns, read = [*prepared.roles.groups], prepared.record
+    columns = [*prepared.roles.groups]
+    read = prepared.record
     groups = [replace(row, name=group_name(row.label, columns)) for row in found.groups]
     left_out: list[LeftOut] = [
         LeftOut("column", name, 0, _NOT_USED.get(reason, f"no numbers ({reason})"))
@@ -196,7 +206,9 @@ def _rules(asked: Asked, prepared: Prepared) -> dict[str, Any]:
 
 def _how(asked: Asked, moments: GroupMoments) -> dict[str, Any]:
     """Whether columns of groups are crossed, and what missing numbers are, for fits and audits."""
-    missing = "available" if moments.has_missing else "error"
+    missing = "error"
+    if moments.has_missing:
+        missing = "available"
     return {"crossing": not asked.margins, "missing": missing}
 
 
@@ -213,7 +225,9 @@ def compare(found: AnyAudit, asked: Asked) -> tuple[Gate | None, str]:
         if asked.fail_on != "unproven":
             raise ValueError("--fail-on says what --fail-above compares with; pass both.")
         return None, ""
-    ignored_below = asked.min_group_size if asked.small_groups == "ignore" else 0
+    ignored_below = 0
+    if asked.small_groups == "ignore":
+        ignored_below = asked.min_group_size
     answer = gate(found, asked.fail_above, asked.fail_on, ignored_below)
     line = fill("gate.txt", words=sentences, audit=found, asked=asked, gate=answer)
     return answer, line
@@ -227,7 +241,9 @@ def figures_as_json(found: AnyAudit, origin: Origin, with_rows: bool, **more: An
 
 def earlier_figures(asked: Asked) -> dict[str, Any] | None:
     """The figures of the audit to compare with, if one is named."""
-    return read_figures(asked.compare, SCHEMA_VERSION) if asked.compare else None
+    if asked.compare:
+        return read_figures(asked.compare, SCHEMA_VERSION)
+    return None
 
 
 def changes_since(
@@ -257,7 +273,8 @@ def model_as_json(model: Any, fitted: Roles) -> str:
 
 def _origin(asked: Asked, prepared: Prepared, found: AnyAudit) -> Origin:
     """Where an audit comes from, and how to repeat it."""
-    source, inputs = prepared.table.name, prepared.table.inputs
+    source = prepared.table.name
+    inputs = prepared.table.inputs
     if not asked.data:
         source = "check-up data (NHANES 2017–2018)"
         inputs = [str(files("fairpca.datasets") / "checkup.csv.gz")]
@@ -322,8 +339,11 @@ def _reading(asked: Asked) -> dict[str, Any]:
 def _demonstration(asked: Asked) -> tuple[Table, Asked]:
     """The demonstration data; columns of groups that are not asked for are no features."""
     people = load_checkup()
-    groups = {"age_group": people.sensitive_features, "sex": people.sex}
-    groups["ethnicity"] = people.ethnicity
+    groups = {
+        "age_group": people.sensitive_features,
+        "sex": people.sex,
+        "ethnicity": people.ethnicity,
+    }
     group = split_names(asked.group, groups) or ["age_group"]
     drop = [*asked.drop, *(name for name in groups if name not in group)]
     data = dict(zip(people.feature_names, people.data.T, strict=True))
@@ -333,10 +353,15 @@ def _demonstration(asked: Asked) -> tuple[Table, Asked]:
 
 def arguments(asked: Asked, *options: click.Option) -> dict[str, Any]:
     """The options that are set, under the names that the reader of tables has for them."""
-    renamed = {"group": "sensitive_features", "weight": "sample_weight"}
-    renamed |= {"missing_value": "missing_values"}
+    renamed = {
+        "group": "sensitive_features",
+        "weight": "sample_weight",
+        "missing_value": "missing_values",
+    }
     given = {renamed.get(k, k): v for k, v in opt.values(asked, options).items() if v}
-    return given | ({"header": False} if given.pop("no_header", False) else {})
+    if given.pop("no_header", False):
+        given["header"] = False
+    return given
 
 
 def split_names(values: Sequence[str], known: Mapping[str, object]) -> list[str]:
@@ -383,7 +408,8 @@ def save(model: FairProjection, roles: Roles, path: Path) -> None:
 def load(path: str) -> tuple[Any, Any, Roles]:
     """A model, its estimator, and what it knows of its columns."""
     refuse_pickle(path)
-    model, extra = load_model(path), read_extra(path)
+    model = load_model(path)
+    extra = read_extra(path)
     names = list(map(str, getattr(model, "feature_names_in_", ())))
     roles = _roles_in(extra, names)
     if roles is None:
@@ -410,7 +436,9 @@ def _roles_in(extra: Mapping[str, Any], names: list[str]) -> Roles | None:
     if not categories.keys() <= set(columns):
         return None
     roles = Roles(tuple(columns), tuple(groups), categories=categories)
-    return roles if roles.feature_names == names else None
+    if roles.feature_names != names:
+        return None
+    return roles
 
 
 def _notes(prepared: Prepared) -> list[str]:
@@ -418,19 +446,22 @@ def _notes(prepared: Prepared) -> list[str]:
     read = prepared.record
     columns = prepared.roles.groups
     width = len(prepared.roles.feature_names)
-    fewer = sorted(group for group, n in read.seen.items() if read.used[group] < n)
+
+    shares = [
+        f"{percent(n / (read.used[group] * width))} ({group_name(group, columns)})"
+        for group, n in sorted(read.gaps_in_group.items())
+    ]
+    dropped = [
+        f"{group_name(group, columns)} {read.seen[group]:,} → {read.used[group]:,}"
+        for group, n in sorted(read.seen.items())
+        if read.used[group] < n
+    ]
     facts = {
         "alike": [*read.constant, *read.near_constant],
         "gaps": [f"{name} ({n:,})" for name, n in read.gaps.items() if n],
         "filled": bool(prepared.roles.fill),
-        "shares": [
-            f"{percent(n / (read.used[group] * width))} ({group_name(group, columns)})"
-            for group, n in sorted(read.gaps_in_group.items())
-        ],
-        "dropped": [
-            f"{group_name(group, columns)} {read.seen[group]:,} → {read.used[group]:,}"
-            for group in fewer
-        ],
+        "shares": shares,
+        "dropped": dropped,
         "amounts": [f"{name}, such as {example}" for name, example in read.amounts.items()],
     }
     return fill("notes.txt", read=read, **facts).splitlines()

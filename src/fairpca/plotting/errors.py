@@ -140,7 +140,9 @@ class GroupErrorDisplay:
         ax: Any = None,
     ) -> Self:
         """Fit ``estimator`` (``FairPCA()`` by default) to X at many ranks, and draw."""
-        model = FairPCA(1) if estimator is None else clone(estimator)
+        if estimator is None:
+            estimator = FairPCA(1)
+        model = clone(estimator)
         with quietly():
             model.fit(X, sensitive_features=sensitive_features)
         return cls.from_estimator(model, ranks=ranks, ax=ax)
@@ -155,9 +157,10 @@ class GroupErrorDisplay:
             ax.plot(x, self.fair[:, g], f"{marker}-", c=c, label=f"{label}, fair")
         if self.share is not None:
             ax.axhline(self.share, c="0.5", ls=":", label=f"{self.share:.4g} of the variance")
-        kept = "share of the group's variance kept"
-        lost = "average squared error"
-        ax.set(xlabel="components", ylabel=kept if self._as_shares else lost)
+        ylabel = "average squared error"
+        if self._as_shares:
+            ylabel = "share of the group's variance kept"
+        ax.set(xlabel="components", ylabel=ylabel)
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.legend(frameon=False)
         return self
@@ -198,7 +201,9 @@ def _ranks_to_draw(fair: FairProjection, ranks: Sequence[int] | None) -> Codes:
     """The ranks asked for; by default all, or some thirty on a logarithmic scale."""
     limit = int(min(fair.n_features_in_, fair.n_samples_))
     if ranks is None:
-        some = np.arange(1, limit + 1) if limit <= 30 else np.geomspace(1, limit, 30).round()
+        some = np.arange(1.0, limit + 1)
+        if limit > 30:
+            some = np.geomspace(1, limit, 30).round()
         return np.unique(np.append(some, fair.n_components_)).astype(np.intp)
     known = np.isin(ranks, np.arange(1, limit + 1))
     if np.ndim(ranks) != 1 or not known.size or not known.all():

@@ -18,7 +18,8 @@ from fairpca.report.sentences import group_names, methods
 from fairpca.report.text import display_names
 
 #: How many columns and components a chart has room for.
-_MOST_COLUMNS, _MOST_COMPONENTS = 20, 10
+_MOST_COLUMNS = 20
+_MOST_COMPONENTS = 10
 #: How many groups have a colour of their own; the others share one.
 MOST_HUES = 7
 RATES = {
@@ -52,7 +53,9 @@ def charts(audit: AnyAudit, with_rows: bool) -> dict[str, Any]:
     """
     made: dict[str, Any] = {"gaps": _gaps(audit), "rates": _rates(audit)}
     if not isinstance(audit, Audit):
-        weights = [] if audit.loadings is None else [audit.loadings]
+        weights = []
+        if audit.loadings is not None:
+            weights.append(audit.loadings)
         return made | _columns(audit, weights, [audit.column_errors])
     made |= {kind: {"kind": kind} for kind in ("frontier", "errors")}
     made["ranks"] = _ranks(audit)

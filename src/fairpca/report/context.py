@@ -54,7 +54,9 @@ class Cell(NamedTuple):
     direction: int = 0  # 1 if it is reliably worse, -1 if reliably better
 
     def __str__(self) -> str:
-        return f"{self.text} ({self.ends})" if self.ends else self.text
+        if self.ends:
+            return f"{self.text} ({self.ends})"
+        return self.text
 
 
 def group_rows(audit: AnyAudit) -> list[dict[str, Any]]:
@@ -280,13 +282,19 @@ def context(
     if audit.provenance.reference is not None:
         against = names[audit.provenance.reference]
     group_columns = " and ".join(audit.provenance.group_columns) or "group"
-    return {
+    title = printable(f"{origin.model_file or origin.source}, by {group_columns}")
+    about_columns = {
+        "columns": columns,
+        "column_rows": columns and group_rows(columns),
+        "column_verdict": columns and sentences.say(columns),
+    }
+    return about_columns | {
         "audit": audit,
         "origin": origin,
         "words": sentences,
         "verdict": sentences.say(audit),
         "sections": _sections(audit, against, drawn, slider, columns),
-        "title": printable(f"{origin.model_file or origin.source}, by {group_columns}"),
+        "title": title,
         "group_columns": printable(group_columns),
         "methods": sentences.methods(audit),
         "names": names,
@@ -295,7 +303,4 @@ def context(
         "versus": f"{'share lost ' * audit.verdict.by_share}against {against}",
         "charts": drawn,
         "slider": slider,
-        "columns": columns,
-        "column_rows": columns and group_rows(columns),
-        "column_verdict": columns and sentences.say(columns),
     }

@@ -70,7 +70,9 @@ def path_as_text(path: TradeoffPath) -> str:
         rows = [["", "difference", "overall error", "above PCA", *groups]]
         for name, point in points.items():
             overall = point.reconstruction_error
-            above = overall / start - 1 if start > 1e-12 * unit else 0.0
+            above = 0.0
+            if start > 1e-12 * unit:
+                above = overall / start - 1
             errors = [text.figure(error, unit) for error in point.group_errors.tolist()]
             apart = text.figure(point.disparity, unit)
             rows.append([name, apart, text.figure(overall, unit), text.percent(above), *errors])

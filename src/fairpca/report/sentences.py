@@ -25,7 +25,8 @@ from fairpca.report import text
 from fairpca.report.text import counted, difference, figure, in_a_row, percent, percent_range, worse
 
 #: How many groups or columns a sentence names before it counts the others.
-_MOST_NAMED, _IN_TABLE = 3, "more groups (see the table)"
+_MOST_NAMED = 3
+_IN_TABLE = "more groups (see the table)"
 #: A subgroup that chance finds as bad more often than this is not named.
 _CHANCE = 0.05
 
@@ -68,14 +69,18 @@ def _small_groups(audit: AnyAudit) -> str:
 
 
 def _say(audit: AnyAudit) -> Said:
-    case, notices = audit.verdict.case, _notices(audit)
+    case = audit.verdict.case
+    notices = _notices(audit)
     if case is Case.CANNOT_JUDGE:
         return Said(*_cannot_judge(audit), notices, "warn")
     if case in (Case.NO_GAP, Case.HELPS_ANYWAY):
         return Said(*_no_gap(audit), notices, "plain")
     if case is Case.DEPENDS:
         return Said(*_depends(audit), notices, "warn")
-    return Said(*_gap(audit), notices, "plain" if audit.verdict.small else "bad")
+    tone = "bad"
+    if audit.verdict.small:
+        tone = "plain"
+    return Said(*_gap(audit), notices, tone)
 
 
 def _selected_less(audit: AnyAudit) -> tuple[str, str]:
@@ -135,13 +140,16 @@ def against(audit: AnyAudit, label: Any) -> str:
     others = [row.label for row in audit.groups if row.label != label]
     if reference not in (None, label):
         others = [reference]
-    return name(audit, others[0]) if len(others) == 1 else "everyone else"
+    if len(others) == 1:
+        return name(audit, others[0])
+    return "everyone else"
 
 
 def measured(audit: AnyAudit) -> str:
     """Which people the figures are about."""
-    held_out = audit.provenance.n_folds
-    return f"Judged {'on people not used to build it' if held_out else 'as it is, on these people'}"
+    if audit.provenance.n_folds:
+        return "Judged on people not used to build it"
+    return "Judged as it is, on these people"
 
 
 def both(audit: AnyAudit) -> tuple[str, str]:
@@ -172,7 +180,9 @@ def about(audit: AnyAudit) -> str:
         sizes += ", groups that overlap"
     if isinstance(audit, Audit) and audit.kept is not None:
         return f"{sizes}, {own.n_components} of them kept, chosen here"
-    whose = "PCA fitted here" if own.fitted_here else "a model judged as it is"
+    whose = "a model judged as it is"
+    if own.fitted_here:
+        whose = "PCA fitted here"
     return f"{sizes} reduced to {counted(own.n_components, 'component')}, {whose}"
 
 
@@ -183,7 +193,9 @@ def how_judged(audit: AnyAudit) -> list[str]:
     if own.n_units is not None:
         units = f"{own.n_units:,}, with {counted(own.n_rows, 'row')}"
     names = [f"“{printable(column)}”" for column in own.feature_names]
-    weights = "by row" if own.weighted else "none"
+    weights = "none"
+    if own.weighted:
+        weights = "by row"
     missing = [
         f"{percent(row.share_missing)} ({own_name})"
         for row, own_name in zip(audit.groups, group_names(audit).values(), strict=True)
@@ -201,14 +213,15 @@ def how_judged(audit: AnyAudit) -> list[str]:
 
 def left_out(audit: AnyAudit) -> list[str]:
     """Sentences on the columns and rows that were not looked at."""
-    said, columns = [], dict[str, list[str]]()  # columns by the reason
+    said = []
+    columns = dict[str, list[str]]()  # by the reason
     for what, name, n, reason in audit.left_out:
         if what == "column":
             columns.setdefault(reason, []).append(f"“{name}”")
         else:
             said.append(f"{counted(n, 'row')}: left out, {reason}.")
     for reason, names in columns.items():
-        start = "Columns" if names[1:] else "Column"
+        start = f"Column{'s' * (len(names) > 1)}"
         said.append(f"{start} {in_a_row(names, 40)}: left out, {reason}.")
     missing = [
         f"{row.share_missing:.1%} of those of {row.name}"
@@ -229,21 +242,22 @@ def left_out(audit: AnyAudit) -> list[str]:
 
 
 def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
-    verdict, gaps = audit.verdict, gaps_of(audit.groups, audit.verdict.by_share)
+    verdict = audit.verdict
+    gaps = gaps_of(audit.groups, verdict.by_share)
     label, gap = max(gaps.items(), key=lambda own: own[1].value)
     names = quoted_names(audit)
     small = [names[row.label] for row in audit.groups if not row.judged]
     others = against(audit, verdict.group)
     headline = f"No {'judged ' * bool(small)}group is reliably described worse than {others}."
+    fares = f"fares worst{' of the judged groups' * bool(small)},"
     if len(audit.groups) == 2:
+        fares = "is described"
         first, second = (row.label for row in audit.groups)
         between = f"{full_name(audit, first)} and {name(audit, second)}"
         headline = f"No gap beyond chance between {between}."
-    fares = f"fares worst{' of the judged groups' * bool(small)},"
     lead = (
-        f"{name(audit, label)} {fares if audit.groups[2:] else 'is described'} "
-        f"{difference(gap.value)} than {against(audit, label)} ({percent_range(*gap[1:])}): not "
-        "conclusive, a gap this size could be random."
+        f"{name(audit, label)} {fares} {difference(gap.value)} than {against(audit, label)} "
+        f"({percent_range(*gap[1:])}): not conclusive, a gap this size could be random."
     )
     if gap.value < 0:  # others, too small to be judged, are described worse
         lead = (
@@ -262,8 +276,10 @@ def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
         to_do = "Nothing needs to be done for the groups that were judged."
     highest = max(gap.high for gap in gaps.values())
     if max(detectable, highest) > audit.provenance.thresholds.large_gap:
-        to_do = "Nothing is proven, and a gap that matters could have been missed: judge again "
-        to_do += "when there are more rows."
+        to_do = (
+            "Nothing is proven, and a gap that matters could have been missed: judge again when "
+            "there are more rows."
+        )
     if verdict.other_group is not None:  # a notice names the group
         to_do = "Decide which measure applies."
     if verdict.case is Case.HELPS_ANYWAY and isinstance(audit, Audit):
@@ -279,16 +295,22 @@ def _no_gap(audit: AnyAudit) -> tuple[str, str, str]:
 
 def _gap(audit: AnyAudit) -> tuple[str, str, str]:
     """Who is worse off, how sure that is, and what can be done."""
-    verdict, origin, row = audit.verdict, audit.provenance, audit.group(audit.verdict.group)
+    verdict = audit.verdict
+    origin = audit.provenance
+    row = audit.group(verdict.group)
     gaps, after = (gaps_of(audit.groups, verdict.by_share, after) for after in (False, True))
-    gap, left = gaps[row.label], after[row.label]
-    reference = ", the reference group," if row.label == origin.reference else ""
+    gap = gaps[row.label]
+    reference = ""
+    if row.label == origin.reference:
+        reference = ", the reference group,"
     headline = (
         f"{judged(audit)} describes {full_name(audit, row.label)}{reference} {percent(gap.value)} "
         f"worse than {against(audit, row.label)}"
-        f"{', relative to how much each group varies' if verdict.by_share else ''}"
-        f"{' (a small gap)' if verdict.small else ''}"
     )
+    if verdict.by_share:
+        headline += ", relative to how much each group varies"
+    if verdict.small:
+        headline += " (a small gap)"
     lead = (
         f"The gap is statistically reliable ({percent_range(gap.low, gap.high)}; {row.n:,} of "
         f"{origin.n_rows:,} people)."
@@ -304,7 +326,7 @@ def _gap(audit: AnyAudit) -> tuple[str, str, str]:
     if isinstance(audit, ModelAudit):
         size = counted(origin.n_components, "component")
         effect = (
-            f"Plain PCA of {size} describes the group {difference(left.value)} than "
+            f"Plain PCA of {size} describes the group {difference(after[row.label].value)} than "
             f"{against(audit, row.label)}, judged on people left out of its fit; the model may "
             "have seen these people."
         )
@@ -358,37 +380,40 @@ def _read_otherwise(reading: GapReading) -> tuple[str, str, str]:
     names = in_a_row([f"“{column}”" for column in reading.columns], _MOST_NAMED, "more columns")
     columns = f"column{'s' * (len(reading.columns) > 1)} {names}"
     values = in_a_row([f"{value:.12g}".replace("-", "−") for value in reading.values], 5)
-    shows = f"the group is described {worse(*reading.gap)[0]}" if reading.gap else ""
-    return {
+    shows = ""
+    if reading.gap:
+        shows = f"the group is described {worse(*reading.gap)[0]}"
+    on, otherwise, to_do = {
         "codes": (
             f"whether {values} in {columns} is a number ({counted(reading.n_rows, 'row')})",
-            f"With {values} read as missing, {shows}",
+            f"With {values} read as missing",
             f"Find out what {values} stands for in {columns}. Declare it as missing if it is no "
             "number, and run again.",
         ),
         "restating columns": (
             f"{columns}, from which the group can be read",
-            f"Without {columns}, {shows}",
+            f"Without {columns}",
             f"Leave {columns} out if all that is said there is who belongs to the group, and run "
             "again.",
         ),
         "available cases": (
             "the values that were filled in",
-            f"By the values that are there, {shows}",
+            "By the values that are there",
             "Judge by the values that are there: a value that is filled in is easy to describe.",
         ),
         "other folds": (
             "how the rows are dealt into folds",
-            f"In other folds, {shows}",
+            "In other folds",
             "Collect more rows, or judge with more folds.",
         ),
         "medians": (
             "few people with large errors",
-            f"By medians in place of means, {shows}",
+            "By medians in place of means",
             "Look at the people with the largest errors: are they described so badly, or are their "
             "values wrong?",
         ),
     }[reading.name]
+    return on, f"{otherwise}, {shows}", to_do
 
 
 def about_subgroup(audit: AnyAudit) -> list[str]:
@@ -424,10 +449,10 @@ def about_readings(audit: AnyAudit) -> list[str]:
             untried.append(f"{reading.name} ({reading.not_tried})")
             continue
         _, otherwise, _ = _read_otherwise(reading)
-        low, high = reading.gap.low, reading.gap.high
-        if high < 0:  # the text says "better"
-            low, high = -high, -low
-        ends = percent_range(low, high)
+        gap = reading.gap
+        ends = percent_range(gap.low, gap.high)
+        if gap.high < 0:  # the text says "better"
+            ends = percent_range(-gap.high, -gap.low)
         said.append(f"{otherwise} ({ends}){', which overturns the gap' * reading.overturns}.")
     if untried:
         said.append(f"Not read otherwise: {in_a_row(untried)}.")
@@ -436,9 +461,12 @@ def about_readings(audit: AnyAudit) -> list[str]:
 
 def _remedy(audit: Audit, after: dict[Any, Interval]) -> tuple[str, str]:
     """The effect of the fair version, given the gaps that it leaves, and the advice."""
-    (_, fair), left = methods(audit), after[audit.verdict.group]
+    _, fair = methods(audit)
+    left = after[audit.verdict.group]
     small_gap = audit.provenance.thresholds.small_gap
-    effect = "more than removes it" if left.value < 0 else f"reduces it to {percent(left.value)}"
+    effect = f"reduces it to {percent(left.value)}"
+    if left.value < 0:
+        effect = "more than removes it"
     if abs(left.value) < small_gap and not left.direction:
         effect = "removes it"
     effect = f"A {fair} {effect}: {_effect(audit)}."
@@ -448,7 +476,9 @@ def _remedy(audit: Audit, after: dict[Any, Interval]) -> tuple[str, str]:
         if gap.low > 0 and gap.value >= small_gap and label != audit.verdict.group
     ]
     if behind:
-        are = "is" if len(behind) == 1 else "are"
+        are = "are"
+        if len(behind) == 1:
+            are = "is"
         effect += f" Then {in_a_row(behind, _MOST_NAMED, _IN_TABLE)} {are} reliably worse off."
     to_do = _advice(audit)
     if left.low > 0 and left.value >= small_gap:
@@ -470,7 +500,9 @@ def _effect(audit: Audit) -> str:
 def price(audit: Audit) -> str:
     """The largest reliable increase of a group's error; empty if there is none."""
     pays = [row.change.value for row in audit.groups if row.label in audit.verdict.payers]
-    return f"{percent(max(pays))} more error for the others" if pays else ""
+    if pays:
+        return f"{percent(max(pays))} more error for the others"
+    return ""
 
 
 def _advice(audit: Audit) -> str:
@@ -479,16 +511,22 @@ def _advice(audit: Audit) -> str:
     asked = price(audit)
     if not asked:
         return f"Use the {fair}."
-    smaller = "" if audit.path is None else " If not, a smaller step costs less."
-    return f"If {asked} is acceptable, use the {fair}.{smaller}"
+    advice = f"If {asked} is acceptable, use the {fair}."
+    if audit.path is not None:
+        advice += " If not, a smaller step costs less."
+    return advice
 
 
 def _no_remedy(audit: Audit, gap: Interval) -> tuple[str, str]:
     """Why the fair version is no remedy, and what to do."""
-    verdict, (_, fair) = audit.verdict, methods(audit)
-    effect, to_do = f": {_gains_and_payments(audit)}.", f"Do not use the {fair}. "
+    verdict = audit.verdict
+    _, fair = methods(audit)
+    effect = f": {_gains_and_payments(audit)}."
+    to_do = f"Do not use the {fair}. "
     if verdict.remedy is Remedy.IS_PCA:
-        tried, effect, to_do = "No strength of the fair version helped held-out people", ".", ""
+        tried = "No strength of the fair version helped held-out people"
+        effect = "."
+        to_do = ""
         if audit.kept is not None:
             tried = "The columns that serve the worst-off group best are the same"
         elif audit.fit.budgets or not audit.provenance.alternative.startswith("FairPCACV"):
@@ -503,7 +541,8 @@ def _no_remedy(audit: Audit, gap: Interval) -> tuple[str, str]:
 
 
 def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
-    reason, origin = audit.verdict.reason, audit.provenance
+    reason = audit.verdict.reason
+    origin = audit.provenance
     if isinstance(audit, ModelAudit) and audit.outside and reason is Reason.OTHER_ROWS:
         return (
             "This cannot be judged: these people are unlike those that the model was made for.",
@@ -512,7 +551,8 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
             "Check units and columns, or judge the model on rows like its own.",
         )
     if reason is Reason.OTHERS_TOGETHER and audit.verdict.gap is not None:
-        best, gap = full_name(audit, audit.verdict.group), audit.verdict.gap
+        best = full_name(audit, audit.verdict.group)
+        gap = audit.verdict.gap
         return (
             f"{judged(audit)} describes {best} better than everyone else, but it cannot be judged "
             "who is worse off.",
@@ -522,10 +562,12 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
         )
     if reason is Reason.ONE_VALUE_DECIDES:
         deciding = [column for column in audit.columns if column.decides]
-        one = len(deciding) == 1 and deciding[0].n_rows == 1
+        decide = "few rows decide"
+        if len(deciding) == 1 and deciding[0].n_rows == 1:
+            decide = "one value decides"
         columns = in_a_row([f"“{column.name}”" for column in deciding])
         return (
-            f"This cannot be judged yet: {'one value decides' if one else 'few rows decide'}.",
+            f"This cannot be judged yet: {decide}.",
             " ".join(about_column(audit, column) for column in deciding[:_MOST_NAMED]),
             f"Correct {columns}, or leave {'them' if deciding[1:] else 'it'} out, and run again.",
         )
@@ -537,7 +579,9 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
         )
     if reason is Reason.NOTHING_COMPRESSED:
         columns = counted(len(origin.feature_names), "column")
-        part = "component" if getattr(audit, "kept", None) is None else "column"
+        part = "component"
+        if getattr(audit, "kept", None) is not None:
+            part = "column"
         return (
             "This cannot be judged: nothing was compressed.",
             f"Keeping {counted(origin.n_components, part)} of {columns} loses nothing, so every "
@@ -547,7 +591,8 @@ def _cannot_judge(audit: AnyAudit) -> tuple[str, str, str]:
         )
     rows = sorted(audit.groups, key=lambda row: row.label != origin.reference)
     sizes = [f"{name(audit, row.label)} has {row.n:,}" for row in rows]
-    others, other_way = "all others together have", ", or join small groups" * (len(rows) > 2)
+    others = "all others together have"
+    other_way = ", or join small groups" * (len(rows) > 2)
     if origin.reference is not None:
         others = "the reference group has"
         other_way += ", or name another reference group"
@@ -578,11 +623,17 @@ def about_column(audit: AnyAudit, column: DecidingColumn) -> str:
     if column.group is not None and not column.decides:  # the value of a person is not shown
         whose = name(audit, column.group)
         return f"One person, most extreme in “{column.name}”, makes up {of_error}{whose}."
-    start, rows = f"Column “{column.name}”", counted(column.n_rows, "row")
-    these, make = ("This row", "makes up") if column.n_rows == 1 else ("These rows", "make up")
+    start = f"Column “{column.name}”"
+    rows = counted(column.n_rows, "row")
+    these = "These rows"
+    make = "make up"
+    if column.n_rows == 1:
+        these = "This row"
+        make = "makes up"
     share = f"which {make} {percent(column.share_of_variance)} of its variance"
     # Show the value as it stands in the data, so that it can be found there.
-    value, other = f"{column.value or 0:.12g}".replace("-", "−"), figure(column.next_value)
+    value = f"{column.value or 0:.12g}".replace("-", "−")
+    other = figure(column.next_value)
     end = f"; the most extreme of all other values is {other}."
     said = f"{start} holds {value} in {rows}{end}"
     if column.near_constant:
@@ -612,8 +663,10 @@ def _gains_and_payments(audit: AnyAudit) -> str:
 
 def _notices(audit: AnyAudit) -> list[str]:
     """Warnings that must not be overlooked."""
-    verdict, least = audit.verdict, audit.provenance.thresholds.judge_from
-    changed, said = verdict.remedy not in (Remedy.NOT_TRIED, Remedy.IS_PCA), []
+    verdict = audit.verdict
+    least = audit.provenance.thresholds.judge_from
+    changed = verdict.remedy not in (Remedy.NOT_TRIED, Remedy.IS_PCA)
+    said = []
     if verdict.close_call:
         said.append("This is a close call: in other folds the answer is another.")
     for label in verdict.depending:
@@ -621,16 +674,22 @@ def _notices(audit: AnyAudit) -> list[str]:
             on, _, _ = _read_otherwise(overturning(audit, label))
             said.append(f"Whether {name(audit, label)} is described worse depends on {on}.")
     if verdict.other_group is not None and not verdict.readings_agree:
-        named = [verdict.group if verdict.worse else None, verdict.other_group]
-        named = named[::-1] if verdict.by_share else named
-        first, second = ("no group" if label is None else name(audit, label) for label in named)
+        first = "no group"
+        if verdict.worse:
+            first = name(audit, verdict.group)
+        second = name(audit, verdict.other_group)
+        if verdict.by_share:
+            first, second = second, first
         said.append(
             f"In absolute terms {first} fares reliably worse; relative to how much each group "
             f"varies, {second} does. Decide which applies before acting."
         )
-    paying, affecting, names = [], [], quoted_names(audit)
+    paying = []
+    affecting = []
+    names = quoted_names(audit)
     for row in audit.groups:
-        own, people = names[row.label], counted(row.n, "row")
+        own = names[row.label]
+        people = counted(row.n, "row")
         pays = f"{percent(row.change.value)} more error"
         if row.label in verdict.unjudged_payers:
             paying.append(f"{own} ({people}, {pays})")
@@ -689,8 +748,9 @@ def about_guessing(audit: AnyAudit) -> str:
 
 def about_scores(audit: AnyAudit) -> list[str]:
     """Lines on what the scores reveal about the group and what classifiers make of them."""
-    probed = audit.leakage is not None and audit.leakage.baseline_probes
-    said = [about_guessing(audit)] if probed else []
+    said = []
+    if audit.leakage is not None and audit.leakage.baseline_probes:
+        said.append(about_guessing(audit))
     seen_by = {"scores": both(audit)[isinstance(audit, Audit)]}
     for seen in audit.outcomes or ():
         if seen.name != "features" and seen.impact_ratios:

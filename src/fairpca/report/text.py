@@ -17,11 +17,14 @@ def display_names(names: Sequence[object], limit: int = 32) -> list[str]:
     shown: list[str] = []
     for name in names:
         text = printable(name) or "(no name)"
-        short = text if len(text) <= limit else text[: limit - 1] + "…"
+        short = text
+        if len(text) > limit:
+            short = text[: limit - 1] + "…"
         copy = 2
         while short in shown:
             mark = f"… {copy}"
-            short, copy = text[: limit - len(mark)] + mark, copy + 1
+            short = text[: limit - len(mark)] + mark
+            copy += 1
         shown.append(short)
     return shown
 
@@ -34,18 +37,23 @@ def percent(share: float) -> str:
     >>> percent(0.331), percent(-0.02), percent(0.00004), percent(12.345), percent(1e9)
     ('33 %', '−2 %', 'less than 0.1 %', '1,200 %', 'over a million %')
     """
-    return "less than 0.1 %" if 0 < abs(share) < 0.0005 else f"{_in_percent(share)} %"
+    if 0 < abs(share) < 0.0005:
+        return "less than 0.1 %"
+    return f"{_in_percent(share)} %"
 
 
 def _in_percent(share: float) -> str:
     value = 100 * share
     if value > 1e6:
         return "over a million"
+    text = f"{value:.1f}".removesuffix(".0")
     if abs(value) >= 999.5:
         text = f"{float(f'{value:.2g}'):,.0f}"
-    else:
-        text = f"{value:.0f}" if abs(value) >= 4.95 else f"{value:.1f}".removesuffix(".0")
-    return "0" if text == "-0" else text.replace("-", "−")
+    elif abs(value) >= 4.95:
+        text = f"{value:.0f}"
+    if text == "-0":
+        return "0"
+    return text.replace("-", "−")
 
 
 def percent_range(low: float, high: float) -> str:
@@ -57,7 +65,9 @@ def percent_range(low: float, high: float) -> str:
 
 def difference(change: float) -> str:
     """A relative difference of errors in a sentence: "33 % worse"."""
-    return f"{percent(abs(change))} {'better' if change < 0 else 'worse'}"
+    if change < 0:
+        return f"{percent(-change)} better"
+    return f"{percent(change)} worse"
 
 
 def worse(change: float, low: float | None = None, high: float | None = None) -> tuple[str, str]:
@@ -79,7 +89,9 @@ def worse(change: float, low: float | None = None, high: float | None = None) ->
         return text, ""
     if {_in_percent(low), _in_percent(high)} == {"0"}:
         return text, ""
-    ends = percent_range(-high, -low) if high <= 0 else percent_range(low, high)
+    ends = percent_range(low, high)
+    if high <= 0:
+        ends = percent_range(-high, -low)
     return text, ends.replace(" %", "")
 
 
@@ -109,12 +121,14 @@ def in_a_row(items: Sequence[str], most: int = 12, more: str = "more") -> str:
     """
     if len(items) > most + 1:
         items = [", ".join(items[:most]), f"{len(items) - most} {more}"]
-    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
+    return ", ".join([*items[:-2], " and ".join(items[-2:])])
 
 
 def counted(n: int, noun: str) -> str:
     """A number with its noun: "1 component", "4,491 rows"."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+    if n != 1:
+        noun += "s"
+    return f"{n:,} {noun}"
 
 
 def aligned(text: str) -> str:

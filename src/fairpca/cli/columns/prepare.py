@@ -117,14 +117,18 @@ def decode(batch: Any, roles: Roles) -> Block:
     columns = iter(batch.columns)
     numbers = {name: column_roles.floats_of(next(columns)) for name in roles.numbers}
     coded = {name: _labels(next(columns)) for name in roles.labels}
-    units = next(columns) if roles.unit else None
+    units = None
+    if roles.unit:
+        units = next(columns)
     texts = {name: _labels(next(columns)) for name in roles.categories}
     kept = [next(columns) for _ in roles.keep]
     missing = {name: gap for name, column in numbers.items() if (gap := _gaps(name, column)).any()}
-    for name in roles.groups if roles.missing_group is not None else ():
-        coded[name] = _with_missing_group(name, coded[name], str(roles.missing_group))
+    if roles.missing_group is not None:
+        for name in roles.groups:
+            coded[name] = _with_missing_group(name, coded[name], roles.missing_group)
     for name, (codes, _) in (*coded.items(), *texts.items()):
-        missing |= {name: codes < 0} if (codes < 0).any() else {}
+        if (codes < 0).any():
+            missing[name] = codes < 0
     complete = np.ones(batch.num_rows, bool)
     for name in missing.keys() - roles.may_lack:
         complete &= ~missing[name]
@@ -136,16 +140,23 @@ def decode(batch: Any, roles: Roles) -> Block:
             features += _indicators(name, *texts[name], roles.categories[name])
         else:
             features.append(numbers[name])
-    weights = _weights(numbers[roles.weight], roles.weight) if roles.weight else None
-    target = coded[roles.target] if roles.target else None
+    weights = None
+    if roles.weight:
+        weights = _weights(numbers[roles.weight], roles.weight)
+    target = None
+    if roles.target:
+        target = coded[roles.target]
     hashes = next(columns, None)
     codes, labels = _crossed([coded[name] for name in roles.groups], batch.num_rows)
     if not complete.all():
         features = [column[complete] for column in features]
         kept = [column.filter(pa.array(complete)) for column in kept]
-        weights = weights[complete] if weights is not None else None
-        units = units.filter(pa.array(complete)) if units is not None else None
-        target = CodedLabels(target.codes[complete], target.labels) if target else None
+        if weights is not None:
+            weights = weights[complete]
+        if units is not None:
+            units = units.filter(pa.array(complete))
+        if target:
+            target = CodedLabels(target.codes[complete], target.labels)
     rows = ColumnRows(features, roles.feature_names)
     named = [None if own is None else cell_text(_plain(own), roles.groups) for own in labels]
     margins = {}
@@ -172,16 +183,18 @@ def _gaps(name: str, column: Array) -> Mask:
 
 def _weights(column: Array, name: str) -> Array:
     if (column < 0).any():
-        fact, row = f"column {name!r} holds negative weights", int((column < 0).argmax())
+        fact = f"column {name!r} holds negative weights"
+        row = int((column < 0).argmax())
         raise TableError("weight", fact, "give rows that should not count the weight 0", row=row)
     return column.astype(np.float64)
 
 
 def _labels(column: Any) -> CodedLabels:
     """Codes and labels of a column; -1 codes a missing label, and the last label is None."""
-    coded = column if hasattr(column, "indices") else column.dictionary_encode()
-    codes = coded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
-    labels = [None if label != label else label for label in [*coded.dictionary.to_pylist(), None]]
+    if not hasattr(column, "indices"):
+        column = column.dictionary_encode()
+    codes = column.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
+    labels = [None if label != label else label for label in [*column.dictionary.to_pylist(), None]]
     gaps = [i for i, label in enumerate(labels) if label is None]
     return CodedLabels(np.where(np.isin(codes, gaps), -1, codes), labels)
 
@@ -222,7 +235,9 @@ def _crossed(columns: Sequence[CodedLabels], n_rows: int) -> CodedLabels:
 
 def _plain(label: Any) -> Any:
     """The label; a whole number is one, as a band of a query: 20, not 20.0."""
-    return int(label) if isinstance(label, float) and label.is_integer() else label
+    if isinstance(label, float) and label.is_integer():
+        return int(label)
+    return label
 
 
 def blocks_of(
@@ -254,7 +269,9 @@ def blocks_of(
 
 def missing_values(table: Table, roles: Roles, record: Record) -> TableError:
     """The error for missing values: where they are, and what each way out costs."""
-    n_rows, n_gone, missing = record.n_rows, record.n_dropped, dict(record.missing.most_common())
+    n_rows = record.n_rows
+    n_gone = record.n_dropped
+    missing = dict(record.missing.most_common())
     empty = [name for name, n in missing.items() if n > n_rows / 2]
     features = [name for name in missing if name in roles.features]
     worst = ", ".join(f"{name!r} ({n})" for name, n in [*missing.items()][:4])
@@ -410,9 +427,9 @@ def prepare(
         constant=[name for name, profile in chosen.items() if profile.same == 1],
         near_constant=[n for n, p in chosen.items() if _NEARLY_ALL <= p.same < 1],
         amounts={n: e for n in roles.features if n and (e := table.columns[n].example)},
-        sentinels=[sentinel for profile in chosen.values() for sentinel in profile.sentinels],
         unordered=table.unordered,
     )
+    record.sentinels = [own for profile in chosen.values() for own in profile.sentinels]
     if unit != "none":
         record.units = unit_of(table, roles, left_out)
         roles = replace(roles, unit=record.units.column if record.units else None)
@@ -449,7 +466,9 @@ def _refuse_lost(table: Table, roles: Roles, record: Record, moments: GroupMomen
     lost = [label for label in sort_labels([*record.seen]) if label not in record.used]
     if lost or 2 * record.n_dropped > record.n_rows:
         error = missing_values(table, roles, record)
-        what = f"every row of {first_names(lost)}" if lost else "more than half of the rows"
+        what = "more than half of the rows"
+        if lost:
+            what = f"every row of {first_names(lost)}"
         raise error.at(f"{what} would be left out")
     weights = dict(zip(moments.groups.tolist(), moments.weights.tolist(), strict=True))
     if record.used.keys() & weights.keys():  # otherwise they are those of each column
@@ -487,8 +506,9 @@ def _kept(table: Table, roles: Roles, blocks: Sequence[Block]) -> Any:
     kept = {}
     for name, parts in zip(roles.keep, columns, strict=True):
         column = pa.chunked_array(parts)
-        is_number = table.columns[name].kind == "number"
-        kept[name] = column_roles.floats_of(column) if is_number else column
+        if table.columns[name].kind == "number":
+            column = column_roles.floats_of(column)
+        kept[name] = column
     return pa.table(kept)
 
 

@@ -19,7 +19,8 @@ Names = str | Sequence[str] | None
 
 _MANY = 50  # A column with more different values is not a scale of answers.
 _ENOUGH_ROWS = 20  # With fewer rows, measurements are often all different.
-_MOST_CATEGORIES, _FEW = 100, 5  # values of a text column to encode; values of a coarse column
+_MOST_CATEGORIES = 100  # values of a text column to encode
+_FEW = 5  # values of a coarse column
 _PROFILED = 1 << 21  # most numbers in the sample behind profiles
 _FAR = 3.0  # A value is far from others if it is this many times their range away.
 #: What has an id of its own: people, and other things.
@@ -65,7 +66,9 @@ def named_like(name: str) -> str:
             return what
     camel = re.search(r"[a-z](ID|Id)$", name) or re.fullmatch(r"Unnamed: \d+", name)
     owners = f"{_PEOPLE} {_THINGS}".split()
-    return "identifier" if camel or _owner(parts) in owners else ""
+    if camel or _owner(parts) in owners:
+        return "identifier"
+    return ""
 
 
 def owner_of(name: str) -> bool:
@@ -77,8 +80,10 @@ def owner_of(name: str) -> bool:
 
 def _owner(parts: Sequence[str]) -> str:
     """The word before id in the last part of a name, as in hhid."""
-    found = re.fullmatch(r"(\w+?)ids?", parts[-1]) if parts else None
-    return found[1] if found else ""
+    found = re.fullmatch(r"(\w+?)ids?", "".join(parts[-1:]))
+    if found:
+        return found[1]
+    return ""
 
 
 @dataclass(frozen=True)
@@ -116,19 +121,25 @@ class Roles:
         """Names of the features, in order."""
         names: list[str] = []
         for column in self.features:
-            values = self.categories.get(column)
-            names += [column] if values is None else [f"{column}={v}" for v in indicated(values)]
+            if column in self.categories:
+                names += [f"{column}={v}" for v in indicated(self.categories[column])]
+            else:
+                names.append(column)
         return names
 
     @property
     def may_lack(self) -> frozenset[str]:
         """The columns whose missing values do no harm."""
-        return frozenset(self.features if self.missing == "available" else self.fill)
+        if self.missing == "available":
+            return frozenset(self.features)
+        return frozenset(self.fill)
 
 
 def indicated(values: Sequence[Any]) -> Sequence[Any]:
     """The values of a text column that become features: one of two, or all."""
-    return values[1:] if len(values) == 2 else values
+    if len(values) == 2:
+        return values[1:]
+    return values
 
 
 class Sentinel(NamedTuple):
@@ -158,7 +169,10 @@ def profiles_of(table: Table, names: Sequence[str], whole: bool = True) -> dict[
     """
     if not names:
         return {}
-    sample, step, n_rows, counts = [np.empty((len(names), 0))], 1, 0, np.zeros(len(names))
+    sample = [np.empty((len(names), 0))]
+    step = 1
+    n_rows = 0
+    counts = np.zeros(len(names))
     least, largest = np.full((2, len(names)), nan)
     for batch in table.batches(names, limit=None if whole else head_rows(len(names))):
         block = np.array([floats_of(column) for column in batch.columns], np.float64)
@@ -168,7 +182,8 @@ def profiles_of(table: Table, names: Sequence[str], whole: bool = True) -> dict[
         sample.append(block[:, -n_rows % step :: step].copy())
         n_rows += batch.num_rows
         while n_rows // step * len(names) > _PROFILED:
-            sample, step = [np.hstack(sample)[:, ::2].copy()], 2 * step
+            sample = [np.hstack(sample)[:, ::2].copy()]
+            step *= 2
     columns = zip(names, np.hstack(sample), counts, least.tolist(), largest.tolist(), strict=True)
     return {name: _profile(name, column, step, *exact) for name, column, *exact in columns}
 
@@ -184,17 +199,22 @@ def _profile(
     name: str, column: Array, step: int, count: int, least: float, largest: float
 ) -> Profile:
     known = np.sort(column[~np.isnan(column)])
-    median = float(np.median(known)) if len(known) else nan
-    if len(known) == 0 or not np.isfinite(largest - least):
+    if len(known) == 0:
+        return Profile()
+    median = float(np.median(known))
+    if not np.isfinite(largest - least):
         return Profile(median)
     spread = np.subtract(*np.quantile(known, [0.75, 0.25]))
     distinct = np.unique(np.append(known, [least, largest]))
     found = []
     for values in (distinct, distinct[::-1]):  # codes may stand at either end, up to three of them
-        n_codes, end = 0, values[max(4, len(values) - 4)] if len(values) > _FEW else values[-1]
+        if len(values) <= _FEW:
+            break
+        n_codes = 0
+        end = values[max(4, len(values) - 4)]
         for n, (value, following) in enumerate(pairwise(values[:4].tolist()), start=1):
             far = abs(value - following) > _FAR * abs(following - end)
-            if len(values) > _FEW and far and abs(value - median) > _FAR * spread:
+            if far and abs(value - median) > _FAR * spread:
                 n_codes = n
         for value in values[:n_codes].tolist():
             n_alike = int((known == value).sum())
@@ -213,15 +233,22 @@ def _what_it_names(known: Array, distinct: Array, count: int) -> str:
         return ""
     if distinct[-1] - distinct[0] == count - 1 and (np.diff(known) >= 1).all():
         return "row numbers"  # without a gap or a repetition, in any order
-    month, day = distinct // 100 % 100, distinct % 100
+    month = distinct // 100 % 100
+    day = distinct % 100
     dated = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
     century = (distinct > 1800_00_00) & (distinct < 2200_00_00)
-    return "date" if len(distinct) > 1 and (dated & century).all() else ""
+    if len(distinct) > 1 and (dated & century).all():
+        return "date"
+    return ""
 
 
 def list_names(names: Names) -> tuple[str, ...]:
     """The names as a tuple, also if there is only one."""
-    return (names,) if isinstance(names, str) else () if names is None else tuple(map(str, names))
+    if isinstance(names, str):
+        return (names,)
+    if names is None:
+        return ()
+    return tuple(map(str, names))
 
 
 def choose_roles(
@@ -247,8 +274,14 @@ def choose_roles(
     groups, kept, dropped, named = map(list_names, (sensitive_features, keep, drop, features))
     others = [*groups, *kept, *filter(None, (target, sample_weight, unit))]
     refuse_unknown([*others, *dropped, *named], [*table.columns], table.name)
-    given: dict[str, Any] = {"groups": groups, "weight": sample_weight, "target": target}
-    given |= {"keep": kept, "unit": unit, **missing}
+    given: dict[str, Any] = {
+        "groups": groups,
+        "weight": sample_weight,
+        "target": target,
+        "keep": kept,
+        "unit": unit,
+        **missing,
+    }
     if fitted is not None and fitted.features:
         refuse_unknown(fitted.features, [*table.columns], f"{table.name}, but the model needs it")
         roles = replace(fitted, **given)
@@ -316,8 +349,9 @@ def no_group(table: Table) -> TableError:
     texts = [c for c in table.columns.values() if c.kind == "text" or c.name in ("sex", "race")]
     labels = _labels_in(table, [column.name for column in texts], HEAD_ROWS)
     few = [name for name, values in labels.items() if 2 <= len(values) <= _FEW]
-    hint = f" (columns of few values: {first_names(few)})" if few else ""
-    fact = f"nothing says which column of {table.name} holds the groups{hint}"
+    fact = f"nothing says which column of {table.name} holds the groups"
+    if few:
+        fact += f" (columns of few values: {first_names(few)})"
     return TableError("no_group", fact, "pass its name as sensitive_features")
 
 
@@ -334,7 +368,9 @@ def _categories(table: Table, names: Sequence[str]) -> Mapping[str, Sequence[str
 def _labels_in(table: Table, names: Sequence[str], limit: int | None = None) -> dict[str, set[str]]:
     """The labels of each column, in all rows or in the first ones."""
     found: dict[str, set[str]] = {name: set() for name in names}
-    for batch in table.batches(labels=names, limit=limit) if names else ():
+    if not names:
+        return found
+    for batch in table.batches(labels=names, limit=limit):
         for labels, column in zip(found.values(), batch.columns, strict=True):
             labels.update(column.drop_null().unique().to_pylist())
     return found
@@ -345,5 +381,7 @@ def twin_labels(labels: Iterable[str]) -> list[tuple[str, ...]]:
     alike = defaultdict(list)
     for label in sorted(labels):
         folded = " ".join(label.casefold().split())
-        alike[f"{float(folded):g}" if is_number(folded) else folded].append(label)
+        if is_number(folded):
+            folded = f"{float(folded):g}"
+        alike[folded].append(label)
     return [tuple(group) for group in alike.values() if len(group) > 1]

@@ -30,7 +30,9 @@ class UnitFigures(NamedTuple):
     @property
     def what(self) -> str:
         """What the units are, by the name of the column."""
-        return "people" if owner_of(self.column) else "units"
+        if owner_of(self.column):
+            return "people"
+        return "units"
 
 
 def unit_of(table: Table, roles: Roles, left_out: dict[str, str]) -> UnitFigures | None:
@@ -44,7 +46,8 @@ def unit_of(table: Table, roles: Roles, left_out: dict[str, str]) -> UnitFigures
         and left_out.get(column.name) != "asked"
         and named_like(column.name) == "identifier"
     ]
-    names = [roles.unit] if roles.unit else names
+    if roles.unit:
+        names = [roles.unit]
     if not names:
         return None
     listed = ", ".join(f"count(DISTINCT {table.columns[name].label}::VARCHAR)" for name in names)
