@@ -380,3 +380,23 @@ def test_moments_without_outcomes_are_refused_where_they_count():
     blind = BlindPCA(2).fit(GroupMoments.from_data(X, groups, target=y))
     expected = BlindPCA(2).fit(moments)
     np.testing.assert_allclose(blind.components_, expected.components_, atol=1e-9)
+
+
+@pytest.mark.parametrize("budget", [0.3, 0.6])
+def test_a_budget_is_not_met_by_directions_in_which_no_row_varies(budget):
+    """Columns given twice: the same scores, whatever the groups are called."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(90, 3))
+    codes = np.repeat([0, 1, 2], 30)
+    A += rng.normal(size=(3, 3))[codes]
+    once = BlindPCA(1, max_mean_gap=budget).fit(A, sensitive_features=codes)
+    for names in (["a", "b", "c"], ["c", "a", "b"]):
+        X = np.hstack([A, A]) / np.sqrt(2)
+        groups = np.array(names)[codes]
+        twice = BlindPCA(1, max_mean_gap=budget).fit(X, sensitive_features=groups)
+        ratio = twice.transform(X)[:, 0] / once.transform(A)[:, 0]
+        np.testing.assert_allclose(ratio, ratio[0], rtol=1e-5)
+        assert abs(ratio[0]) == pytest.approx(1)
+        assert twice.mean_gap_ == pytest.approx(once.mean_gap_)
+    with pytest.raises(ValueError, match="of at least"):
+        BlindPCA(2, max_mean_gap=1e-6).fit(X, sensitive_features=groups)

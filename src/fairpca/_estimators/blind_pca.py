@@ -25,6 +25,7 @@ from fairpca._problems.solution import Solution
 from fairpca._problems.status import Status
 from fairpca._sklearn import Interval, RealNotInt
 from fairpca._solvers import Problem, solve
+from fairpca._solvers.pls import filled, row_space
 from fairpca._typing import Array
 from fairpca.exceptions import NotEnoughRows
 
@@ -177,6 +178,14 @@ class BlindPCA(TargetedProjection, BlindRecord):
         )
 
     def _keep_to_budget(self, operand: Operand, differences: Array, rank: int) -> Solution:
+        V = row_space(operand)  # outside of it no row varies, and a gap is met by showing nothing
+        if V is None:
+            return self._within_budget(operand, differences, rank)
+        least = min(rank, V.shape[1])
+        solution = self._within_budget(operand.within(V), differences @ V, least)
+        return replace(solution, basis=filled(V @ solution.basis, V, rank))
+
+    def _within_budget(self, operand: Operand, differences: Array, rank: int) -> Solution:
         budget = float(self.max_mean_gap or 0.0)
         # The least gap of r components is the sum of the r least eigenvalues of B.
         eigenvalues = np.linalg.svd(differences, compute_uv=False)[::-1] ** 2  # others are 0

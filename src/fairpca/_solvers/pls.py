@@ -52,14 +52,14 @@ class _Place(NamedTuple):
 
 def solve_pls(problem: PLSProblem, operand: Operand, rank: int) -> Solution:
     """SIMPLS, hidden or plain, or the best place between them that the budget allows."""
-    V = _row_space(operand)
+    V = row_space(operand)
     if V is None:
         place = _find(problem, operand, rank)
     else:
         inside = _within(problem, operand, V)
         largest = V.shape[1] if problem.max_mean_gap else inside.complement.n_features
         place = _find(inside, operand.within(V), min(rank, largest))
-        place = place._replace(basis=_filled(V @ place.basis, V, rank))
+        place = place._replace(basis=filled(V @ place.basis, V, rank))
     if problem.max_mean_gap == 0.0:
         status = Status.MEANS_HIDDEN
     elif problem.max_mean_gap == inf:
@@ -85,7 +85,7 @@ def solve_pls(problem: PLSProblem, operand: Operand, rank: int) -> Solution:
     )
 
 
-def _row_space(operand: Operand) -> Array | None:
+def row_space(operand: Operand) -> Array | None:
     """An orthonormal basis of the space in which the rows vary, or None if that is all of it.
 
     None as well where there are products only, which cannot tell. Correlations decide, so that a
@@ -119,7 +119,7 @@ def _within(problem: PLSProblem, operand: Operand, V: Array) -> PLSProblem:
     )
 
 
-def _filled(basis: Array, V: Array, rank: int) -> Array:
+def filled(basis: Array, V: Array, rank: int) -> Array:
     """The basis, and as many directions in which no row varies as are lacking."""
     outside = Complement(V)
     lacking = rank - basis.shape[1]
