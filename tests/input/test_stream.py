@@ -413,7 +413,6 @@ def test_forgotten_groups_of_a_stream():
 
 def test_frames_keep_the_named_columns_wherever_a_model_is_used():
     from fairpca.metrics import disparity_scorer, row_reconstruction_errors
-    from fairpca.plotting import ScoresDisplay
 
     frame = FRAME.drop(columns="w")
     model = FairPCA(2).fit(frame, sensitive_features="sex")
@@ -424,6 +423,14 @@ def test_frames_keep_the_named_columns_wherever_a_model_is_used():
     assert disparity_scorer(model, frame, sensitive_features="sex") == score
     reader = TABLE.drop(["w"]).to_reader(90)
     assert disparity_scorer(model, reader, sensitive_features="sex") == pytest.approx(score)
+
+
+def test_pictures_take_the_named_columns():
+    pytest.importorskip("matplotlib")
+    from fairpca.plotting import ScoresDisplay
+
+    frame = FRAME.drop(columns="w")
+    model = FairPCA(2).fit(frame, sensitive_features="sex")
     drawn = ScoresDisplay.from_estimator(model, frame, "sex")
     assert drawn.groups.tolist() == model.groups_.tolist()
     with pytest.raises(TypeError, match="a picture needs rows in memory"):
