@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("click", reason="the command line needs the cli extra")
-pytest.importorskip("duckdb", reason="the command line needs the files extra")
+pytest.importorskip("duckdb", reason="the command line needs the cli extra")
 
 
 def write_csv(path, columns):

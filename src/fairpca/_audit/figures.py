@@ -132,7 +132,7 @@ def _changes(crossed: Crossed, setup: Setup) -> Array:
 
 
 def gain(crossed: Crossed, setup: Setup) -> record.Gain:
-    """What the group described worst gains, by the statistic of FairPCACV."""
+    """The gain of the group described worst, by the statistic of FairPCACV."""
     paired = _paired(crossed, setup)
     labels = setup.folds.labels
     compared = np.array([label not in setup.set_aside for label in labels])

@@ -1,8 +1,8 @@
 """Fitting, shared by the estimators: learn the moments, solve the problem, publish the result.
 
-:class:`GroupEstimator` learns the moments, and reads and writes files. What is solved, and which
+:class:`GroupEstimator` learns the moments and publishes the result. What is solved, and which
 fitted attributes follow, is up to its subclasses: :class:`FairProjection` looks for a subspace.
-``tradeoff_path`` and the plots call ``_settle``, which gives the groups to compare.
+``tradeoff_path`` calls ``settled_groups``, which gives the groups to compare.
 """
 
 import os

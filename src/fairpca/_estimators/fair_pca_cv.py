@@ -44,7 +44,7 @@ class FairPCACV(FairPCA, FairPCACVRecord):
         n_repeats=4)``, which gets the number of each row's group as y; or its splits. Splitters
         need all rows in memory, and folds that do not overlap. With a number, the rows of each
         group go to the folds in turn: folds differ by at most one row of a group, and the same rows
-        get the same folds in every run, in memory and in files. On clusters, rows are counted
+        get the same folds in every run, in memory and in streams. On clusters, rows are counted
         within each partition. With ``units``, the fold of a unit is a hash of its label, the same
         wherever the rows are, and a splitter gets them as its groups, as ``GroupKFold`` needs.
     random_state : int, RandomState or None, default=None

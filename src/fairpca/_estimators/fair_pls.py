@@ -56,7 +56,7 @@ class FairPLS(TargetedProjection, PLSRecord):
     target_type : {"auto", "classes", "numbers"}, default="auto"
         What y holds. By default, values with fractions, or several columns, count as numbers, and
         anything else as classes. More than 20 different whole numbers are refused, since they may
-        be either. In files and dask arrays, columns of floating-point type count as numbers.
+        be either. In streams and dask arrays, columns of floating-point type count as numbers.
     n_components, pos_label, standardize, relative_errors, whiten
     min_group_size, small_groups
         As in :class:`BlindPCA` and :class:`FairPCA`.

@@ -3,7 +3,7 @@
 The rows of each group are counted in the order in which they come. K successive rows form a block,
 and the rows of block b go to the K folds in an order that depends on b and on a salt alone. So
 every fold gets the same number of rows of every group, up to one; sorted rows do no harm; a stream
-needs one counter per group; and the same rows in memory and in files have the same folds.
+needs one counter per group; and the same rows in memory and in streams have the same folds.
 
 Where rows belong to units, all rows of a unit go to the fold that a hash of its label says. That
 needs no counting, so the folds are the same wherever the rows are.

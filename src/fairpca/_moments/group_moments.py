@@ -83,7 +83,7 @@ class GroupMoments:
     n_features, n_targets : int
         Number of columns, 0 while empty; the last ``n_targets`` are targets of :class:`FairPLS`.
     feature_names : list of str or None
-        Column names, when the rows came from data frames or files.
+        Column names, when the rows came from data frames or streams.
     n_units : ndarray of shape (k,)
         The number of units of each group; their rows, where no units were passed.
     n_dropped : int

@@ -87,7 +87,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Reading:
-    """How a table is read; see :func:`fairpca.read_table`."""
+    """How a table is read; the options of the command say what each field means."""
 
     query: str | None = None
     encoding: str | None = None
